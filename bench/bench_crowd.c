@@ -161,7 +161,7 @@ int main(void)
                 step(all + k, &b, f / 60.0, &iterations);
                 if (!shown) continue;
                 su_skinning_coordinates(all[k].stepper, q, NULL);
-                su_reconstruct_one(all[k].reconstruct, q, NULL, positions);
+                su_reconstruct_one(all[k].reconstruct, NULL, NULL, NULL, q, NULL, positions);
             }
         taken[shown] = seconds() - start;
         for (int64_t i = 0; shown && i < 3 * source.n; i++) most = fmax(most, fabs(positions[i]));

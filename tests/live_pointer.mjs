@@ -54,25 +54,38 @@ const after = await shape(), left = Math.max(...after.map((v, i) => Math.abs(v -
 need(left < away, `after the pull ${left} m of ${away} m are left`);
 
 await set(live, 'live-stiffness', -0.3), await set(live, 'live-wind', 8), await set(live, 'live-plane', true), await set(live, 'live-ball', true);
-await live.keyboard.press(' ');
-await live.waitForTimeout(shots ? 2500 : 800);
+// the ball, dragged into the flesh: the page counts what it touches, as often as it draws
+const [[ballX, ballY], [bodyX, bodyY]] = await live.evaluate(() => {
+    const v = window.supple, box = v.renderer.domElement.getBoundingClientRect();
+    return [v.middleOf(v.live).fromArray(v.panel.settings.ball.at), v.middleOf(v.live)].map((at) => { at.project(v.camera); return [box.left + (at.x + 1) / 2 * box.width, box.top + (1 - at.y) / 2 * box.height]; });
+});
+const touches = () => live.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.supple.panel.touching?.count ?? 0)))));
+need(await touches() === 0, 'a ball beside the flesh touches it');
+await live.mouse.move(ballX, ballY), await live.mouse.down();
+for (let k = 1; k <= 40 && await touches() < 8; k++) await live.mouse.move(ballX + (bodyX - ballX) * k / 40, ballY + (bodyY - ballY) * k / 40);
+need(await touches() > 0 && /^[1-9]\d* of 300 points in contact, [\d.]+ mm deep at most$/.test(await live.textContent('#live-contacts')), `the ball in the flesh: ${await live.textContent('#live-contacts')}`);
 await picture(live, 'report-live-colliders');
+await live.mouse.up();
+await live.keyboard.press(' ');
+await live.waitForTimeout(500);
 const command = await live.evaluate(() => window.supple.panel.command());
 for (const word of ['supple bake --model', '--stiffness 0.501187', '--forces live.json', '"sphere"', '"plane"', '"velocity"']) need(command.includes(word), `${word} is not in: ${command}`);
 await live.evaluate(() => window.supple.panel.report(1));
 need(/ms a step, \d+ steps\/s/.test(await live.textContent('#live-time')), 'no times are shown');
 await live.click('#live-reset');
 need(!(await live.evaluate(() => window.supple.panel.command())).includes('--stiffness'), 'As baked leaves a slider');
+need(await live.isHidden('#live-contacts'), 'contacts of nothing are counted');
 await live.keyboard.press('6');
 need(await live.evaluate(() => document.querySelector('input[name=show]:checked').value === 'beside'), 'keys do not choose what is shown');
 
-const dark = await open('show=beside&play&colour=look&frame=48', { colorScheme: 'dark' });
-await dark.waitForTimeout(shots ? 4000 : 500);
+const dark = await open('show=beside&play&colour=look', { colorScheme: 'dark' });
+await dark.waitForFunction((frame) => window.supple.panel.flesh.frame > frame, shots ? 56 : 1, { timeout: 60000 });
 await picture(dark, 'report-live-dark');
 need(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 28)'), 'dark is not dark');
 const tablet = await open('show=live&frame=20&colour=look', { viewport: { width: 820, height: 1180 }, hasTouch: true });
 await tablet.waitForTimeout(500);
 await picture(tablet, 'report-live-tablet');
+need(await tablet.evaluate(() => document.getElementById('frame').textContent === 'frame 20'), 'live does not open at the frame of the address');
 need(await tablet.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is wider than a tablet');
 if (await live.evaluate(() => !!window.supple.data.moved2)) {
     const two = await open('show=two&frame=66');

@@ -10,12 +10,10 @@ info, types = doc["info"], {"f32": "<f4", "i16": "<i2", "u32": "<u4", "u8": "u1"
 
 def array(kind, offset, count, width=None):
     dtype = np.dtype(types[kind])
-    if width is None:
-        return np.frombuffer(data, dtype, count, offset)
-    # a motion: second differences in time, modulo the type, the low bytes of all before the higher ones
+    # the low bytes of all before the higher ones; a motion: second differences in time, modulo the type
     planes = np.frombuffer(data, "u1", count * dtype.itemsize, offset).reshape(dtype.itemsize, count)
-    second = np.ascontiguousarray(planes.T).view(dtype).reshape(-1, width)
-    return np.cumsum(np.cumsum(second, 0, dtype=dtype), 0, dtype=dtype).reshape(-1)
+    values = np.ascontiguousarray(planes.T).view(dtype).reshape(-1)
+    return values if width is None else np.cumsum(np.cumsum(values.reshape(-1, width), 0, dtype=dtype), 0, dtype=dtype).reshape(-1)
 
 
 get = {name: array(*entry) for name, entry in doc["arrays"].items()}

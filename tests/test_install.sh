@@ -38,7 +38,7 @@ version=$(sed -n 's/^.define SUPPLE_RUNTIME_M..OR //p' "$root/lib/runtime/supple
 library=$at/lib/libsupple-runtime.so.$version
 check "soname and links are the header's version ($version)" "$([ "$(objdump -p "$library" | awk '/SONAME/ { print $2 }')" = "libsupple-runtime.so.${version%%.*}" ] &&
     [ "$at/lib/libsupple-runtime.so" -ef "$library" ] && [ "$at/lib/libsupple-runtime.so.${version%%.*}" -ef "$library" ]; echo $?)" "$(ls "$at/lib")"
-cat "$at"/include/supple_*.h | sed -n '/visibility("hidden")/,/;/d; s/^[a-z].*[ *]\(supple_[a-z_]*\)(.*/\1/p' | LC_ALL=C sort -u >api
+cat "$at"/include/supple_*.h | sed -n '/visibility("hidden").*;/d; /visibility("hidden")/,/;/d; s/^[a-z].*[ *]\(supple_[a-z_]*\)(.*/\1/p' | LC_ALL=C sort -u >api
 for each in "nm -D --defined-only $library" "nm -g --defined-only $at/lib/libsupple-runtime.a"; do
     $each 2>/dev/null | awk 'NF == 3 { print $3 }' | LC_ALL=C sort -u >shown
     check "${each%% /*} shows the functions of its headers and no others ($(wc -l <api))" "$(cmp -s api shown && [ "$(wc -l <api)" -gt 20 ]; echo $?)" \

@@ -46,6 +46,13 @@ static void check_combine(const su_frame_kernels *k, uint64_t *state)
                             sum += (double)c[16 * (g * ROWS + row) + f] * (double)block[row * 3 * VERTICES + 3 * v + a];
                     assert_near(u[48 * (g * FLESH + s) + 16 * a + f], sum, 3e-6);
                 }
+    float one[3 * VERTICES];
+    k->combine_one(ROWS, 3 * VERTICES, 3 * VERTICES, block, c, one);
+    for (int at = 0; at < 3 * VERTICES; at++) {
+        double sum = 0;
+        for (int row = 0; row < ROWS; row++) sum += (double)c[row] * (double)block[row * 3 * VERTICES + at];
+        assert_near(one[at], sum, 3e-6);
+    }
     free(block), free(c), free(u), free(before);
 }
 

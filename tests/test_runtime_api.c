@@ -64,18 +64,27 @@ static void fixture_surface(fixture *f)
     if (su_model_save(f->path, &f->r.model, &err) != SU_OK) fail_msg("%s", err.text);
 }
 
+/* points (needed,3), p (1) and root (16) at an instant. */
+static void sample(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction, double *points, double *p,
+                   double *root)
+{
+    const int32_t *needed;
+    int64_t count = supple_needed(flesh, &needed);
+    double Q[9], c[3];
+    su_shot_sample(f->s.shot, frame, fraction, count, needed, points, p, Q, c);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
+        root[4 * i + 3] = c[i], root[12 + i] = 0;
+    }
+    root[15] = 1;
+}
+
 /* moving: what the flesh, which starts at the pose set before, has the rig's velocity towards. */
 static void give_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction, bool moving)
 {
     const int32_t *needed;
-    int64_t count = supple_needed(flesh, &needed);
-    double *points = calloc((size_t)(3 * count), sizeof *points), p[1], Q[9], c[3], root[16] = {0};
-    su_shot_sample(f->s.shot, frame, fraction, count, needed, points, p, Q, c);
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
-        root[4 * i + 3] = c[i];
-    }
-    root[15] = 1;
+    double *points = calloc((size_t)(3 * supple_needed(flesh, &needed)), sizeof *points), p[1], root[16];
+    sample(flesh, f, frame, fraction, points, p, root);
     if (moving)
         supple_start_moving(flesh, p, points, root, fraction / 30);
     else
@@ -373,6 +382,62 @@ static void a_restarted_flesh_moves_as_a_fresh_one(void **unused)
     fixture_free(&f);
 }
 
+/* Steps of the shot, poses foreseen up to `ahead` at a time; some are given up for others, as hosts do that pause. */
+static void play_foreseen(supple_runtime *flesh, const fixture *f, int64_t ahead, double *out)
+{
+    const int32_t *needed;
+    int64_t count = 3 * supple_needed(flesh, &needed), steps = (FRAMES - 1) * SUBSTEPS, width = 3 * f->s.tet.n;
+    double *points = calloc((size_t)(SUPPLE_AHEAD * count), sizeof *points), p[SUPPLE_AHEAD], roots[16 * SUPPLE_AHEAD];
+    assert_int_equal(supple_foresee(flesh, 1, p, points, roots), 1); /* before it has started */
+    set_pose(flesh, f, 0, 0);
+    assert_int_equal(supple_next_pose(flesh), 1);
+    for (int64_t k = 0; k < steps;) {
+        int64_t some = k + ahead < steps ? ahead : steps - k;
+        for (int64_t i = 0; i < some; i++)
+            sample(flesh, f, (k + i) / SUBSTEPS, (double)((k + i) % SUBSTEPS + 1) / SUBSTEPS, points + i * count, p + i,
+                   roots + 16 * i);
+        if (ahead > 0) assert_int_equal(supple_foresee(flesh, some, p, points, roots), 0);
+        for (int64_t i = 0; i < (ahead > 0 ? some : 1); i++, k++) {
+            bool paused = k % 13 == 12; /* a step at the pose at hand, and what is ahead is forgotten */
+            if (ahead == 0)
+                set_pose(flesh, f, k / SUBSTEPS, (double)(k % SUBSTEPS + 1) / SUBSTEPS);
+            else
+                assert_int_equal(supple_next_pose(flesh), 0);
+            assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+            if (paused) {
+                set_pose(flesh, f, k / SUBSTEPS, (double)(k % SUBSTEPS + 1) / SUBSTEPS);
+                assert_int_equal(supple_next_pose(flesh), 1);
+                assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+            }
+            supple_positions(flesh, out + k * width);
+            if (paused && ahead > 0) {
+                k++;
+                break;
+            }
+        }
+    }
+    free(points);
+}
+
+static void foreseen_poses_are_those_that_are_set(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    size_t bytes = (size_t)((FRAMES - 1) * SUBSTEPS * 3 * f.s.tet.n) * sizeof(double);
+    double *set = malloc(bytes), *foreseen = malloc(bytes);
+    char message[200];
+    for (int64_t ahead = 0; ahead <= SUPPLE_AHEAD; ahead += 4) {
+        supple_runtime *flesh = supple_open(f.path, NULL, message, sizeof message);
+        if (!flesh) fail_msg("%s", message);
+        play_foreseen(flesh, &f, ahead, ahead ? foreseen : set);
+        if (ahead) assert_memory_equal(foreseen, set, bytes);
+        supple_close(flesh);
+    }
+    free(set), free(foreseen);
+    fixture_free(&f);
+}
+
 static void bad_files_are_refused_with_a_sentence(void **unused)
 {
     (void)unused;
@@ -397,6 +462,7 @@ int main(void)
         cmocka_unit_test(violence_leaves_finite_numbers),
         cmocka_unit_test(forces_act_as_in_a_bake),
         cmocka_unit_test(a_restarted_flesh_moves_as_a_fresh_one),
+        cmocka_unit_test(foreseen_poses_are_those_that_are_set),
         cmocka_unit_test(bad_files_are_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,21 +55,31 @@ static void *extend(su_page *page, const char *name, su_page_type type, int64_t 
     return at;
 }
 
+/* The low bytes of all, then the next ones; the machine's order is little-endian, as everywhere in supple's files. */
+static void spread(su_page_type type, int64_t count, const void *values, uint8_t *out)
+{
+    const uint8_t *from = values;
+    for (size_t b = 0; b < sizes[type]; b++)
+        for (int64_t i = 0; i < count; i++) *out++ = from[(size_t)i * sizes[type] + b];
+}
+
 su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values,
                       su_error *err)
 {
     void *at = extend(page, name, type, count, err);
     if (!at) return SU_AGAIN;
-    if (count) memcpy(at, values, (size_t)count * sizes[type]);
+    spread(type, count, values, at);
     return SU_OK;
 }
 
 su_status su_page_add_doubles(su_page *page, const char *name, int64_t count, const double *values, su_error *err)
 {
-    float *at = extend(page, name, SU_PAGE_F32, count, err);
-    if (!at) return SU_AGAIN;
-    for (int64_t i = 0; i < count; i++) at[i] = (float)values[i];
-    return SU_OK;
+    float *narrow = NULL;
+    SU_TRY(SU_ALLOC(&narrow, count, "a page", err));
+    for (int64_t i = 0; i < count; i++) narrow[i] = (float)values[i];
+    su_status status = su_page_add(page, name, SU_PAGE_F32, count, narrow, err);
+    free(narrow);
+    return status;
 }
 
 /* Value k of frame f, 0 before the first. */

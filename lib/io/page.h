@@ -21,13 +21,14 @@ typedef enum su_page_type {
 } su_page_type;
 
 su_status su_page_create(su_page **out, su_error *err);
-/* An array the page's script finds under this name; count elements in all, copied. */
+/* An array the page's script finds under this name; count elements in all, copied: their low bytes, then the higher
+ * ones, which compress better so. */
 su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values,
                       su_error *err);
 /* Doubles, stored as f32. */
 su_status su_page_add_doubles(su_page *page, const char *name, int64_t count, const double *values, su_error *err);
 /* Integers (frames,width) of a motion, which compress better as what they are not expected to be: stored as second
- * differences in time, modulo the type, the low bytes of all before the higher ones. type: I16 or I32. */
+ * differences in time, modulo the type. type: I16 or I32. */
 su_status su_page_add_motion(su_page *page, const char *name, su_page_type type, int64_t frames, int64_t width,
                              const void *values, su_error *err);
 /* Replaces the template's line SUPPLE-DATA by the arrays and info (an object, borrowed), and saves. SU_FAILED where the

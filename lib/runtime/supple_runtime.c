@@ -19,6 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Poses that the host foresees. */
+typedef struct foreseen {
+    int64_t count, next;
+    double *parameters, *points, *roots; /* (SUPPLE_AHEAD, ...) points corrected */
+    su_pose poses[SUPPLE_AHEAD];         /* of bases */
+    su_pose_input inputs[SUPPLE_AHEAD];
+} foreseen;
+
 struct supple_runtime {
     su_model file;
     su_runtime_model model;
@@ -42,7 +50,7 @@ struct supple_runtime {
     int64_t posed_count, rebuild_count, output_count;
     int32_t *output_list;
     double *points;               /* (needed,3) corrected */
-    double *ahead;                /* (needed,3) those of the pose that a start moves to */
+    double *start_points;         /* (needed,3) those of the pose that a start moves to */
     double *rebuild_skin;         /* (rebuild_count,3) */
     double *posed;                /* (posed_count,3) of skinning modes */
     double *sculpt_weights;       /* (a) */
@@ -54,6 +62,8 @@ struct supple_runtime {
     double *collider_before;      /* (collider_room,3) where they were then */
     int32_t *load_at;             /* (external.points) where they stand among the needed ones */
     double time;
+    foreseen *ahead; /* NULL until there are any */
+    bool no_ahead;   /* there is no memory for them */
     su_arena arena;
 };
 
@@ -68,6 +78,8 @@ void supple_close(supple_runtime *r)
 {
     if (!r) return;
     for (int k = 0; k < 3; k++) su_pose_free(r->poses + k);
+    for (int k = 0; r->ahead && k < SUPPLE_AHEAD; k++)
+        su_pose_free(r->ahead->poses + k), su_pose_input_free(r->ahead->inputs + k);
     su_pose_work_free(&r->work);
     su_pose_input_free(&r->input);
     su_stepper_free(&r->stepper);
@@ -116,10 +128,10 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
     SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
     r->points = take(r, 3 * r->needed, sizeof(double), err);
-    r->ahead = take(r, 3 * r->needed, sizeof(double), err);
+    r->start_points = take(r, 3 * r->needed, sizeof(double), err);
     r->rebuild_skin = take(r, 3 * r->rebuild_count, sizeof(double), err);
     r->posed = take(r, 3 * posed_count, sizeof(double), err);
-    if (!r->points || !r->ahead || !r->rebuild_skin || !r->posed) return SU_AGAIN;
+    if (!r->points || !r->start_points || !r->rebuild_skin || !r->posed) return SU_AGAIN;
     if (r->corrected || !r->file.psd_shapes) return SU_OK;
     r->sculpt_weights = take(r, r->file.a, sizeof(double), err);
     r->sculpts = take(r, 3 * r->file.a * r->needed, sizeof(double), err);
@@ -432,25 +444,29 @@ static void split_root(const double root[16], double Q[9], double c[3])
     }
 }
 
-/* Into `pose`; the weights before it are those of the last two steps. */
-static void evaluate_basis(supple_runtime *r, const double *parameters, const double *points, const double root[16],
-                           su_pose *pose)
+/* Into poses, one after the other; the weights before the first are those of the last two steps. */
+static void evaluate_basis(supple_runtime *r, int64_t count, const double *parameters, const double *points,
+                           const double *roots, su_pose_input *inputs, su_pose *poses)
 {
-    su_pose_input *input = &r->input;
-    memcpy(input->p, parameters, (size_t)r->file.s * sizeof(double));
-    for (int64_t k = 0; k < r->posed_count; k++)
-        memcpy(input->skin + 3 * k, points + 3 * r->patch_at[k], 3 * sizeof(double));
-    split_root(root, input->Q, input->c);
-    const su_blend *before[1][2] = {
-        {r->last->blend.serial ? &r->last->blend : NULL, r->older->blend.serial ? &r->older->blend : NULL}};
-    su_blend_evaluate(&r->model, input->p, ++r->serial, &pose->blend);
-    su_pose_evaluate(&r->model, 1, input, before, &r->work, pose);
+    const su_blend *last = r->last->blend.serial ? &r->last->blend : NULL,
+                   *older = r->older->blend.serial ? &r->older->blend : NULL, *before[SUPPLE_AHEAD][2];
+    for (int64_t f = 0; f < count; f++) {
+        su_pose_input *input = inputs + f;
+        memcpy(input->p, parameters + f * r->file.s, (size_t)r->file.s * sizeof(double));
+        for (int64_t k = 0; k < r->posed_count; k++)
+            memcpy(input->skin + 3 * k, points + 3 * (f * r->needed + r->patch_at[k]), 3 * sizeof(double));
+        split_root(roots + 16 * f, input->Q, input->c);
+        before[f][0] = last, before[f][1] = older;
+        su_blend_evaluate(&r->model, input->p, ++r->serial, &poses[f].blend);
+        older = last, last = &poses[f].blend;
+    }
+    su_pose_evaluate(&r->model, count, inputs, before, &r->work, poses);
 }
 
 static void pose_basis(supple_runtime *r, const double *parameters, const double root[16])
 {
     /* A pose that was set but never stepped to is simply replaced. */
-    evaluate_basis(r, parameters, r->points, root, r->pose);
+    evaluate_basis(r, 1, parameters, r->points, root, &r->input, r->pose);
     r->pending = true;
     if (r->started) return;
     su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, FIRST_STEP);
@@ -485,11 +501,23 @@ static void correct_points(supple_runtime *r, const double *parameters, const do
         for (int64_t k = 0; k < 3 * r->needed; k++) out[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
 }
 
-void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
+/* Where the contact points are on the rig. */
+static void load_points(supple_runtime *r)
 {
-    correct_points(r, parameters, points, r->points);
     for (int64_t k = 0; k < r->external.points; k++)
         memcpy(r->load->skin + 3 * k, r->points + 3 * r->load_at[k], 3 * sizeof(double));
+}
+
+static void forget(supple_runtime *r)
+{
+    if (r->ahead) r->ahead->count = r->ahead->next = 0;
+}
+
+void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
+{
+    forget(r);
+    correct_points(r, parameters, points, r->points);
+    load_points(r);
     if (r->skinning)
         pose_skinning(r, parameters, root);
     else
@@ -497,25 +525,79 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
     r->started = true;
 }
 
+static su_status open_foreseen(supple_runtime *r, su_error *err)
+{
+    foreseen *ahead = take(r, 1, sizeof *ahead, err);
+    if (!ahead) return SU_AGAIN;
+    ahead->parameters = take(r, SUPPLE_AHEAD * r->file.s, sizeof(double), err);
+    ahead->points = take(r, SUPPLE_AHEAD * 3 * r->needed, sizeof(double), err);
+    ahead->roots = take(r, SUPPLE_AHEAD * 16, sizeof(double), err);
+    if (!ahead->parameters || !ahead->points || !ahead->roots) return SU_AGAIN;
+    r->ahead = ahead;
+    for (int k = 0; k < SUPPLE_AHEAD && !r->skinning; k++) {
+        SU_TRY(su_pose_create(&r->model, ahead->poses + k, err));
+        SU_TRY(su_pose_input_create(&r->model, true, ahead->inputs + k, err));
+    }
+    return SU_OK;
+}
+
+int supple_foresee(supple_runtime *r, int64_t count, const double *parameters, const double *points,
+                   const double *roots)
+{
+    forget(r);
+    if (!r->started || count > SUPPLE_AHEAD || r->no_ahead) return 1;
+    if (!r->ahead && open_foreseen(r, NULL) != SU_OK) return r->no_ahead = true;
+    foreseen *ahead = r->ahead;
+    memcpy(ahead->parameters, parameters, (size_t)(count * r->file.s) * sizeof(double));
+    memcpy(ahead->roots, roots, (size_t)(16 * count) * sizeof(double));
+    for (int64_t f = 0; f < count; f++)
+        correct_points(r, parameters + f * r->file.s, points + 3 * f * r->needed, ahead->points + 3 * f * r->needed);
+    if (!r->skinning) evaluate_basis(r, count, parameters, ahead->points, roots, ahead->inputs, ahead->poses);
+    ahead->count = count;
+    return 0;
+}
+
+int supple_next_pose(supple_runtime *r)
+{
+    foreseen *ahead = r->ahead;
+    if (!ahead || ahead->next >= ahead->count) return 1;
+    int64_t f = ahead->next++;
+    memcpy(r->points, ahead->points + 3 * f * r->needed, (size_t)(3 * r->needed) * sizeof(double));
+    load_points(r);
+    if (r->skinning) {
+        pose_skinning(r, ahead->parameters + f * r->file.s, ahead->roots + 16 * f);
+        return 0;
+    }
+    su_pose free_one = *r->pose; /* which no step reads any more */
+    *r->pose = ahead->poses[f], ahead->poses[f] = free_one;
+    r->pending = true;
+    return 0;
+}
+
 void supple_start_moving(supple_runtime *r, const double *parameters, const double *points, const double root[16],
                          double seconds)
 {
+    forget(r);
     if (!r->started || !(seconds > 0)) return;
-    correct_points(r, parameters, points, r->ahead);
+    correct_points(r, parameters, points, r->start_points);
     if (r->skinning) {
         double Q[9], c[3];
         split_root(root, Q, c);
-        su_skinning_live_start(r->skinning, parameters, posed_skin(r, r->ahead), Q, c, r->stepped, seconds);
+        su_skinning_live_start(r->skinning, parameters, posed_skin(r, r->start_points), Q, c, r->stepped, seconds);
         return;
     }
     const su_stepper *s = &r->stepper;
     r->older->blend.serial = 0; /* nothing reads it any more */
-    evaluate_basis(r, parameters, r->ahead, root, r->older);
+    evaluate_basis(r, 1, parameters, r->start_points, root, &r->input, r->older);
     su_stepper_start(&r->stepper, to_pose(r), s->now->q, s->before->q, r->older, seconds);
     r->older->blend.serial = 0;
 }
 
-void supple_restart(supple_runtime *r) { r->started = r->stepped = false, r->known = 0; }
+void supple_restart(supple_runtime *r)
+{
+    forget(r);
+    r->started = r->stepped = false, r->known = 0;
+}
 
 void supple_set_flesh(supple_runtime *r, double stiffness, double damping)
 {
@@ -555,13 +637,12 @@ void supple_positions(supple_runtime *r, double *positions)
 {
     if (r->skinning) {
         su_skinning_live_coordinates(r->skinning, r->q);
-        su_reconstruct_one(r->reconstruct, r->q, NULL, positions);
+        su_reconstruct_one(r->reconstruct, NULL, NULL, NULL, r->q, NULL, positions);
     } else {
         const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
         for (int64_t k = 0; k < r->rebuild_count; k++)
             memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
-        su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL,
-                              positions, NULL);
+        su_reconstruct_one(r->reconstruct, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions);
     }
     for (int64_t k = 0; k < r->output_count; k++)
         for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];

@@ -73,6 +73,17 @@ int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **ve
  * rig. */
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
 
+/* For hosts inside the project that know poses before their steps are taken, as a clip's are: count of them, at most
+ * SUPPLE_AHEAD, in the order of the steps. What takes most of a pose is made for all of them in the lanes of vectors,
+ * to the same bits as by supple_set_pose. parameters (count,s), points (count,needed,3), roots (count,16). 0: taken;
+ * 1: not started, or too little memory, which the first call asks for. */
+enum { SUPPLE_AHEAD = 8 };
+__attribute__((visibility("hidden"))) int supple_foresee(supple_runtime *runtime, int64_t count,
+                                                         const double *parameters, const double *points,
+                                                         const double *roots);
+/* Sets the next of them; supple_set_pose, supple_start_moving and supple_restart forget what is left. 1: none was. */
+__attribute__((visibility("hidden"))) int supple_next_pose(supple_runtime *runtime);
+
 /* After supple_set_pose where the flesh starts: it starts with the velocity of the rig, which reaches this pose
  * `seconds` later, and not at rest in the world. After steps at one pose (a pre-roll) what they led to goes on. */
 void supple_start_moving(supple_runtime *runtime, const double *parameters, const double *points, const double root[16],

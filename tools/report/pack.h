@@ -33,6 +33,8 @@ su_status report_pack(const report_data *data, su_page *page, json_t *info, su_e
 bool report_is_live(const report_data *data, const char **why_not);
 /* What the page needs for that, if it can. */
 su_status report_pack_live(const report_data *data, su_page *page, json_t *info, su_error *err);
+/* The skin of its shot, into the same (skin.c). */
+su_status report_pack_skin(const report_data *data, su_page *page, json_t *live, su_error *err);
 /* The points of the reduced model at every pose (points.c). */
 su_status report_pack_points(const report_data *data, su_page *page, json_t *info, su_error *err);
 

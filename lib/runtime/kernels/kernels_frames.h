@@ -15,6 +15,9 @@ typedef struct su_frame_kernels {
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
     void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
                     const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
+    /* The same of one frame, before vertices find their slots: sum (count) = sum over rows of c (rows) * block. */
+    void (*combine_one)(int64_t rows, int64_t count, int64_t row_stride, const float *block, const float *c,
+                        float *sum);
     /* u (count,3,16) = sum over k of phi (count,K) times Z (K,3,16). */
     void (*weigh)(int64_t count, int64_t K, const float *phi, const float *Z, float *u);
     /* The same of one frame: Z (3,K) by columns, u (count,3). */

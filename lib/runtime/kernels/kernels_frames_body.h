@@ -37,6 +37,23 @@ static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stri
     for (; v < vertices; v++) COMBINE(1)
 }
 
+static void combine_one(int64_t rows, int64_t count, int64_t row_stride, const float *block, const float *c, float *sum)
+{
+    int64_t at = 0;
+    for (; at + 4 * FLOATS <= count; at += 4 * FLOATS) {
+        floats part[4] = {{0}};
+        for (int64_t k = 0; k < rows; k++)
+            UNROLL_FOR (int i = 0; i < 4; i++)
+                part[i] += c[k] * *(const floats_u *)(block + k * row_stride + at + FLOATS * i);
+        UNROLL_FOR (int i = 0; i < 4; i++) *(floats_u *)(sum + at + FLOATS * i) = part[i];
+    }
+    for (; at < count; at++) {
+        float one = 0;
+        for (int64_t k = 0; k < rows; k++) one += c[k] * block[k * row_stride + at];
+        sum[at] = one;
+    }
+}
+
 static void turn_frames(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {

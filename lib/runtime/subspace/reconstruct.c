@@ -32,6 +32,7 @@ struct su_reconstruct {
     const su_frame_kernels *kernels;
     int64_t flesh;      /* flesh vertices with a displacement */
     int32_t *chosen;    /* (flesh) */
+    float *sum;         /* (3 vertices of the largest region) */
     float *phi;         /* (flesh,r / 3) of skinning modes; NULL: the basis and the patch serve */
     int32_t **slots;    /* per region: slot of each of its vertices, -1 where not wanted */
     int64_t skin_count; /* skin vertices with a displacement */
@@ -121,7 +122,11 @@ static su_status take_basis(su_reconstruct *rec, su_interpolation interpolation,
     SU_TRY(su_reduced_basis_create(model, interpolation, &rec->basis, err));
     SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, false, &rec->patch, err));
     SU_TRY(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
-    if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) return SU_AGAIN;
+    int64_t most = 0;
+    for (int64_t g = 0; g < model->d; g++)
+        if (rec->basis.vertex_count[g] > most) most = rec->basis.vertex_count[g];
+    rec->sum = take(rec, 3 * most, sizeof *rec->sum, err);
+    if (!rec->sum || !(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) return SU_AGAIN;
     for (int64_t g = 0; g < model->d; g++) {
         if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) return SU_AGAIN;
         for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
@@ -228,8 +233,8 @@ static void weigh(const su_reconstruct *rec, int64_t frames, const double *q, wo
     }
 }
 
-/* A group of frames: turned u (flesh,3,16). */
-static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
+/* rotation of a group of frames. */
+static void rotate(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w)
 {
     int64_t m = rec->model->m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_REST_FRAMES];
@@ -242,7 +247,6 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
     su_rest_lanes_moved(&rec->lanes, skins, own->moved);
     su_rest_lanes_positions(&rec->lanes, frames, own->moved, own->w, nowhere, own->near);
     su_rest_lanes_rotations(&rec->lanes, frames, own->near, own->nodes, own->rotation);
-    rec->kernels->turn(rec->flesh, own->rotation, u);
 }
 
 /* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */
@@ -258,7 +262,10 @@ static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, co
     for (int64_t at = 0; at < frames; at += SU_WIDE_FRAMES) {
         int64_t count = frames - at < SU_WIDE_FRAMES ? frames - at : SU_WIDE_FRAMES;
         float *lanes = own->u + 3 * at * rec->flesh;
-        if (corotated) turn(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->model->m, lanes);
+        if (corotated) {
+            rotate(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->model->m);
+            rec->kernels->turn(rec->flesh, own->rotation, lanes);
+        }
         for (int64_t f = 0; u && f < count; f++) out[f] = u + (at + f) * 3 * rec->flesh;
         if (u) rec->kernels->separate(count, rec->flesh, lanes, out);
         for (int64_t f = 0; displacement && f < count; f++) out[f] = displacement + (at + f) * 3 * rec->skin_count;
@@ -282,13 +289,55 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     return SU_OK;
 }
 
-void su_reconstruct_one(su_reconstruct *rec, const double *q, double *u, double *displacement)
+/* One frame of modes: own->u (flesh,3), rotated where the basis is. */
+static void combine_frame(su_reconstruct *rec, const double *skin, const double *w, const double *b, const double *q)
+{
+    const su_reduced_basis *basis = &rec->basis;
+    work *own = rec->works;
+    bool corotated = basis->interpolation == SU_COROTATED;
+    if (!b || !corotated) b = w;
+    su_reduced_basis_scale(basis, b, own->scale);
+    memset(own->u, 0, (size_t)(3 * rec->flesh) * sizeof *own->u);
+    for (int64_t g = 0; g < basis->d; g++) {
+        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, count = basis->vertex_count[g];
+        float *c = own->coefficients;
+        for (int64_t i = 0; i < basis->m; i++)
+            for (int64_t k = first; k < first + modes; k++)
+                *c++ = (float)((basis->m == 1 ? 1 : b[i]) * own->scale[k] * q[k]);
+        rec->kernels->combine_one(basis->m * modes, 3 * count, 3 * count, basis->blocks[g], own->coefficients,
+                                  rec->sum);
+        for (int64_t v = 0; v < count; v++)
+            for (int i = 0; i < 3 && rec->slots[g][v] >= 0; i++)
+                own->u[3 * (int64_t)rec->slots[g][v] + i] += rec->sum[3 * v + i];
+    }
+    if (!corotated) return;
+    rotate(rec, own, 1, skin, w);
+    for (int64_t v = 0; v < rec->flesh; v++) {
+        const float *R = own->rotation + SU_TURN_WIDE * v;
+        float x[3] = {own->u[3 * v], own->u[3 * v + 1], own->u[3 * v + 2]};
+        for (int i = 0; i < 3; i++)
+            own->u[3 * v + i] = R[SU_REST_FRAMES * 3 * i] * x[0] + R[SU_REST_FRAMES * (3 * i + 1)] * x[1] +
+                                R[SU_REST_FRAMES * (3 * i + 2)] * x[2];
+    }
+}
+
+static void weigh_frame(su_reconstruct *rec, const double *q)
 {
     work *own = rec->works;
     int64_t K = rec->basis.r / 3;
     for (int64_t k = 0; k < K; k++)
         for (int i = 0; i < 3; i++) own->coefficients[i * K + k] = (float)q[3 * k + i];
     rec->kernels->weigh_one(rec->flesh, K, rec->phi, own->coefficients, own->u);
+}
+
+void su_reconstruct_one(su_reconstruct *rec, const double *skin, const double *w, const double *b, const double *q,
+                        double *u, double *displacement)
+{
+    work *own = rec->works;
+    if (rec->phi)
+        weigh_frame(rec, q);
+    else
+        combine_frame(rec, skin, w, b, q);
     for (int64_t k = 0; u && k < 3 * rec->flesh; k++) u[k] = (double)own->u[k];
     for (int64_t s = 0; displacement && s < rec->skin_count; s++) {
         float sum[3] = {0, 0, 0};

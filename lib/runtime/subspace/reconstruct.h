@@ -33,9 +33,10 @@ int64_t su_reconstruct_flesh(const su_reconstruct *reconstruct, const int32_t **
 su_status su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, const double *skin, const double *w,
                                 const double *b, const double *q, double *u, double *displacement, su_error *err);
 
-/* One frame of skinning modes alone, as live models want it: the same but for the rounding of float, in a fifth of the
- * time. q (r); u (flesh,3), displacement (count,3); either may be NULL. */
-void su_reconstruct_one(su_reconstruct *reconstruct, const double *q, double *u, double *displacement);
+/* One frame alone, as live models want it: the same but for the rounding of float, in a fifth of the time. skin, w and
+ * b as above, not read of skinning modes; q (r); u (flesh,3), displacement (count,3); either may be NULL. */
+void su_reconstruct_one(su_reconstruct *reconstruct, const double *skin, const double *w, const double *b,
+                        const double *q, double *u, double *displacement);
 
 /* A u of given full-space displacements u (frames,n,3): displacement (frames,nbar,3). */
 void su_embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads);

@@ -34,9 +34,11 @@ static su_shot_target target;
 static int64_t needed, contacts, place, pull_point = -1;
 static int32_t substep;
 static const int32_t *needed_list;
-static double *points, *p, *positions, *contact_now;
+static double *points, *p, *positions, *contact_now;        /* points (needed,3) and p (s) of the instant at hand: */
+static double *all_points, *all_p, roots[SUPPLE_AHEAD][16]; /* (SUPPLE_AHEAD, ...) among those of the next ones */
+static int64_t ahead, foreseen;                             /* instants, and how many of them are behind */
 static float *shown;
-static double root[16];
+static double *root = roots[0];
 static double pull_to[3], pull_stiffness; /* m, N/m */
 static double force[3];                   /* N */
 
@@ -81,15 +83,13 @@ int32_t add(const char *name, const void *data, int32_t floats, int32_t d0, int3
 
 static void *take(int64_t count, size_t size) { return su_calloc(count, size); }
 
-/* times (F), params (F,s), roots (F,16), skin (F,nbar,3) in units of `unit` metres; all become the module's. */
+/* times (F), params (F,s), roots (F,16), skin (F,nbar,3); all become the module's. */
 EXPORT(frames)
-int32_t frames(int32_t F, int32_t s, double *times, double *params, double *roots, int32_t *skin, double unit,
-               int32_t corrected, int32_t teleport_count, const int32_t *teleports)
+int32_t frames(int32_t F, int32_t s, double *times, double *params, double *roots, float *skin, int32_t corrected,
+               int32_t teleport_count, const int32_t *teleports)
 {
-    anim = (su_anim){.F = F, .nbar = model.nbar, .s = s, .times = times, .params = params, .root = roots};
-    if (!(anim.points = take((int64_t)F * 3 * model.nbar, sizeof(float)))) return 0;
-    for (int64_t i = 0; i < F * 3 * model.nbar; i++) anim.points[i] = (float)(unit * skin[i]);
-    free(skin);
+    anim =
+        (su_anim){.F = F, .nbar = model.nbar, .s = s, .times = times, .params = params, .root = roots, .points = skin};
     if (corrected) meta_tell("corrected", NULL, 1);
     anim.file.meta = meta_object();
     target = (su_shot_target){.rig = su_rig_of_model(&model), .nbar = model.nbar};
@@ -133,7 +133,8 @@ int32_t open_flesh(int32_t newton, int32_t contact_count, double contact_stiffne
     const int32_t *list;
     needed = supple_needed(flesh, &needed_list);
     contacts = supple_contacts(flesh, &list);
-    points = take(3 * needed, sizeof *points), p = take(model.s, sizeof *p);
+    points = all_points = take(3 * SUPPLE_AHEAD * needed, sizeof *points);
+    p = all_p = take(SUPPLE_AHEAD * model.s, sizeof *p);
     positions = take(3 * model.nbar, sizeof *positions), shown = take(3 * model.nbar, sizeof *shown);
     contact_now = take(3 * contacts, sizeof *contact_now);
     return points && p && positions && shown && contact_now ? 0 : su_fail(&err, SU_AGAIN, "not enough memory");
@@ -197,9 +198,11 @@ EXPORT(pull_force) const double *pull_force(void) { return force; }
 
 /* ---- stepping ---- */
 
-static void pose_at(int64_t frame, double fraction)
+/* Into place k of those ahead. */
+static void pose_at(int64_t frame, double fraction, int64_t k)
 {
     double Q[9], c[3];
+    points = all_points + 3 * k * needed, p = all_p + k * model.s, root = roots[k];
     su_shot_sample(shot, frame, fraction, needed, needed_list, points, p, Q, c);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
@@ -212,17 +215,17 @@ static double behind(int32_t k) { return (double)k / settings.substeps; }
 
 static void begin_at(int64_t frame)
 {
-    place = frame, substep = 0;
-    pose_at(frame, 0);
+    place = frame, substep = 0, foreseen = ahead = 0;
+    pose_at(frame, 0, 0);
     supple_set_pose(flesh, p, points, root);
     for (int k = 0; frame == 0 && k < settings.preroll_steps; k++) {
         supple_set_pose(flesh, p, points, root);
         supple_step(flesh, settings.step);
     }
     if (settings.start != SU_START_MOVING || frame + 1 >= anim.F) return;
-    pose_at(frame, behind(1));
+    pose_at(frame, behind(1), 0);
     supple_start_moving(flesh, p, points, root, settings.step);
-    pose_at(frame, 0);
+    pose_at(frame, 0, 0);
 }
 
 /* The flesh starts anew at a frame. */
@@ -232,7 +235,20 @@ EXPORT(begin) void begin(int32_t frame)
     begin_at(frame);
 }
 
-/* To the pose at hand: the spring pulls from where its point is now. */
+/* The next instants, up to the end or a cut. */
+static void look_ahead(void)
+{
+    int64_t frame = place;
+    int32_t at = substep;
+    for (foreseen = ahead = 0; ahead < SUPPLE_AHEAD; ahead++) {
+        if (at == settings.substeps) frame++, at = 0;
+        if (frame + 1 >= anim.F || (ahead > 0 && at == 0 && su_shot_cut(shot, frame + 1))) break;
+        pose_at(frame, behind(++at), ahead);
+    }
+    if (supple_foresee(flesh, ahead, all_p, all_points, roots[0])) ahead = 1;
+}
+
+/* To a pose that was set: the spring pulls from where its point is now. */
 static int32_t advance(void)
 {
     if (pull_point >= 0) {
@@ -240,7 +256,6 @@ static int32_t advance(void)
         for (int i = 0; i < 3; i++) force[i] = pull_stiffness * (pull_to[i] - contact_now[3 * pull_point + i]);
         supple_set_force(flesh, pull_point, force);
     }
-    supple_set_pose(flesh, p, points, root);
     return supple_step(flesh, settings.step);
 }
 
@@ -252,13 +267,20 @@ EXPORT(step) int32_t step(void)
         begin(place + 1 >= anim.F ? 0 : (int32_t)place + 1);
         return 0;
     }
-    substep++;
-    pose_at(place, behind(substep));
+    if (foreseen == ahead) look_ahead();
+    points = all_points + 3 * foreseen * needed, p = all_p + foreseen * model.s, root = roots[foreseen];
+    if (supple_next_pose(flesh)) supple_set_pose(flesh, p, points, root);
+    foreseen++, substep++;
     return advance();
 }
 
 /* Time goes on, the rig stands. */
-EXPORT(hold) int32_t hold(void) { return advance(); }
+EXPORT(hold) int32_t hold(void)
+{
+    foreseen = ahead = 0;
+    supple_set_pose(flesh, p, points, root);
+    return advance();
+}
 
 /* Frames passed since the shot's first, with the share of the one at hand. */
 EXPORT(at) double at(void) { return (double)place + behind(substep); }

@@ -2,6 +2,15 @@
 const GRAVITY_MODES = ['relative', 'absolute', 'none'];
 export { GRAVITY_MODES };
 
+// Row after row in multiples of its own quantum, and some entries as they are.
+function unrounded(data, name) {
+    const [values, rows, quanta, at, exact] = ['', '.rows', '.quanta', '.at', '.exact'].map((part) => data[name + part]);
+    const out = new Float32Array(values.length);
+    for (let k = 0, i = 0; k < rows.length; k++) for (const end = i + rows[k]; i < end; i++) out[i] = values[i] * quanta[k];
+    for (let k = 0; k < at.length; k++) out[at[k]] = exact[k];
+    return out;
+}
+
 export class Flesh {
     // data: the page's arrays; module: a WebAssembly.Module. Throws where the run time refuses.
     static async open(data, module) {
@@ -17,13 +26,12 @@ export class Flesh {
         exports.tell(this.text('frequency'), 0, live.frequency);
         for (const [name, shape] of Object.entries(live.arrays)) {
             let array = data[`model.${name}`];
-            const scale = data[`model.${name}.scale`];
-            if (scale) array = Float32Array.from(array, (x, i) => x * scale[i >> 5]);
+            if (data[`model.${name}.rows`]) array = unrounded(data, `model.${name}`);
             if (!exports.add(this.text(name), this.put(array), array instanceof Float32Array, ...[0, 1, 2, 3].map((d) => shape[d] ?? 0))) throw new Error(`model: ${name}`);
         }
         const cuts = live.teleports ?? [], s = parameters;
         if (!exports.frames(frames, s, this.put(data['live.times']), this.put(data['live.params']), this.put(data['live.roots']), this.put(data['live.skin']),
-            live.unit, live.corrected, cuts.length, this.put(Int32Array.from(cuts)))) throw new Error(this.message());
+            live.corrected, cuts.length, this.put(Int32Array.from(cuts)))) throw new Error(this.message());
     }
 
     // What cannot be changed while it runs; settings: stiffness, damping, gravity, gravity_mode.

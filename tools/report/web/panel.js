@@ -176,7 +176,24 @@ export class Live {
             ends.array.set([...now.subarray(3 * this.picked, 3 * this.picked + 3), ...this.target.toArray()]), ends.needsUpdate = true;
             this.hand.position.copy(this.target);
         }
+        this.countContacts();
         viewer.paintLive?.();
+    }
+
+    // The points that the plane and the ball push, and how deep the deepest is in them.
+    countContacts() {
+        const { plane, ball } = this.settings, note = element('live-contacts');
+        note.hidden = plane === null && !ball;
+        if (note.hidden) return;
+        const x = this.flesh.contactPositions();
+        let count = 0, deepest = 0;
+        for (let i = 0; i < x.length; i += 3) {
+            const under = plane === null ? 0 : plane - x[i + 1], inside = ball ? ball.radius - Math.hypot(x[i] - ball.at[0], x[i + 1] - ball.at[1], x[i + 2] - ball.at[2]) : 0;
+            const depth = Math.max(under, inside);
+            if (depth > 0) count++, deepest = Math.max(deepest, depth);
+        }
+        this.touching = { count, deepest };
+        note.textContent = `${count} of ${x.length / 3} points in contact${count ? `, ${(1000 * deepest).toFixed(1)} mm deep at most` : ''}`;
     }
 
     arrange(on) {

@@ -22,13 +22,32 @@ function colourOf(t, out, at) {
 const palette = ['#7aa6d8', '#e8a15c', '#82bf7a', '#c98bc4', '#d9716e', '#8d86c9', '#d8c15a', '#6cbfbf'].map((c) => new THREE.Color(c));
 const plain = new THREE.Color('#c9d6ea');
 
+// Has every edge one triangle on either side, turned alike, and does each connected part face outwards?
+function isClosed(triangles, x) {
+    const edges = new Set(), part = Int32Array.from({ length: x.length / 3 }, (_, v) => v), volume = new Float64Array(part.length), FAR = 0x4000000;
+    const first = (v) => { while (part[v] !== v) v = part[v] = part[part[v]]; return v; };
+    for (let i = 0; i < triangles.length; i += 3)
+        for (let k = 0; k < 3; k++) {
+            const a = triangles[i + k], b = triangles[i + (k + 1) % 3], edge = FAR * a + b;
+            if (edges.has(edge)) return false;
+            edges.add(edge), part[first(a)] = first(b);
+        }
+    for (const edge of edges) if (!edges.has(FAR * (edge % FAR) + Math.floor(edge / FAR))) return false;
+    for (let i = 0; i < triangles.length; i += 3) {
+        const [p, q, r] = [3 * triangles[i], 3 * triangles[i + 1], 3 * triangles[i + 2]];
+        volume[first(triangles[i])] += x[p] * (x[q + 1] * x[r + 2] - x[q + 2] * x[r + 1]) + x[p + 1] * (x[q + 2] * x[r] - x[q] * x[r + 2]) + x[p + 2] * (x[q] * x[r + 1] - x[q + 1] * x[r]);
+    }
+    return volume.every((six) => six >= 0);
+}
+
 function skin(data) {
     const geometry = new THREE.BufferGeometry(), count = data.info.skin_vertices;
     geometry.setIndex(new THREE.BufferAttribute(data.triangles, 1));
     geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('normal', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('color', new THREE.BufferAttribute(new Float32Array(3 * count).fill(0.8), 3));
-    const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, metalness: 0, side: THREE.DoubleSide });
+    const side = data.closed ? THREE.FrontSide : THREE.DoubleSide;   // of a closed skin the inside is never seen, and costs as much
+    const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, metalness: 0, side });
     const mesh = new THREE.Mesh(geometry, material);
     mesh.frustumCulled = false;
     const edges = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ wireframe: true, color: 0x30384a, transparent: true, opacity: 0.25 }));
@@ -65,6 +84,7 @@ function floor(step, cells) {
 class Viewer {
     constructor(data) {
         this.data = data;
+        data.closed = isClosed(data.triangles, data.pose_shapes);
         this.frame = 0;
         this.playing = false;
         this.renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
@@ -427,7 +447,7 @@ async function main() {
     for (const name of wanted.get('without')?.split(',') ?? []) if (element(name)) element(name).checked = false;
     viewer.setPoints(Number(element('pose').value));
     refresh();
-    if (wanted.has('frame')) viewer.setFrame(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
+    if (wanted.has('frame')) seek(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
     if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
 
