@@ -162,8 +162,7 @@ static su_status load(su_tool *tool, job *j)
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
     SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", err));
     su_embedded_neutral(&j->tet, j->neutral);
-    su_shot_target target = {
-        .rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral, .frames_only = true};
+    su_shot_target target = {.rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral};
     SU_TRY(su_open_shot(tool, &j->anim, path[2], &target, 0, NULL, "character", &j->shot));
     SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external,
                               &j->settings, err));
