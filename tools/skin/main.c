@@ -249,7 +249,7 @@ static su_status run(su_tool *tool, job *j)
     if (j->clean) return clean_poses(tool, j);
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
-    SU_TRY(su_sim_take_full(&j->sim, j->to - j->from, j->fit.m, j->tet.n, j->anim.times + j->from, err));
+    SU_TRY(su_sim_take_full(&j->sim, tool->output, j->to - j->from, j->fit.m, j->tet.n, j->anim.times + j->from, err));
     su_skin_source source = {&j->anim, j->shot, NULL};
     if (su_skin_shot_create(&j->tet, &j->fit, &source, &j->options, &j->skin, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);
