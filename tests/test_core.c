@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/order.h"
 #include "core/progress.h"
 #include "core/threads.h"
 
@@ -13,11 +14,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -118,6 +121,43 @@ static void read_text(const char *path, char *text, size_t room)
     assert_non_null(file);
     text[fread(text, 1, room - 1, file)] = '\0';
     fclose(file);
+}
+
+typedef struct card {
+    int32_t value, place;
+    char more[5]; /* an odd size */
+} card;
+
+static int by_value(const void *a, const void *b) { return su_order_int32(a, b); }
+
+/* Equal elements keep their order, with memory beside the array and without. */
+static void sorting_is_stable_with_memory_and_without(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    for (int round = 0; round < 400; round++) {
+        int count = round < 200 ? round % 40 : 50 * round, values = 1 + round % 7 * (1 + round);
+        card *list = malloc(((size_t)count + 1) * sizeof *list);
+        for (int i = 0; i < count; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            list[i] = (card){(int32_t)(random >> 33) % values, i, "abcd"};
+        }
+        struct rlimit before, none = {0, 0};
+        getrlimit(RLIMIT_AS, &before);
+        none.rlim_max = before.rlim_max;
+        mallopt(M_MMAP_THRESHOLD, 4096); /* blocks come from the system, which gives none */
+        if (round % 2) setrlimit(RLIMIT_AS, &none);
+        su_sort(list, (size_t)count, sizeof *list, by_value);
+        setrlimit(RLIMIT_AS, &before);
+        for (int i = 1; i < count; i++)
+            assert_true(list[i - 1].value < list[i].value ||
+                        (list[i - 1].value == list[i].value && list[i - 1].place < list[i].place));
+        free(list);
+    }
+    double whole[100]; /* small arrays take none */
+    for (int i = 0; i < 100; i++) whole[i] = (i * 37) % 100;
+    su_sort(whole, 100, sizeof *whole, su_order_doubles);
+    for (int i = 0; i < 100; i++) assert_true(whole[i] == i);
 }
 
 static void test_output(void **state)
@@ -506,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_output),
+        cmocka_unit_test(sorting_is_stable_with_memory_and_without),
         cmocka_unit_test(test_output_of_a_process_that_dies),
         cmocka_unit_test(test_output_beside_others),
         cmocka_unit_test(test_scratch),

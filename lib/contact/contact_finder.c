@@ -4,6 +4,7 @@
 #include "contact/contact_finder.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/mat3.h"
 
@@ -212,7 +213,7 @@ static void list_near(su_contact_finder *f, near_list *list, const double *y, in
         int64_t first = *start++ = into->tets;
         su_boxtree_overlap(&f->tree, s.low, s.high, keep_near, &s);
         if (into->tets > first)
-            qsort(into->tet + first, (size_t)(into->tets - first), sizeof *into->tet, compare_tets);
+            su_sort(into->tet + first, (size_t)(into->tets - first), sizeof *into->tet, compare_tets);
     }
     *start = into->tets;
 }

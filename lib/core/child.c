@@ -60,6 +60,8 @@ static void enter_child(pid_t parent, const su_child_limits *limits, int output)
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
     int null = open("/dev/null", O_RDWR);
     if (null >= 0) dup2(null, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);

@@ -24,6 +24,7 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 static volatile sig_atomic_t stop_requested;
 static const char *unfinished; /* name of the program between su_tool_begin and su_tool_end */
 static struct timespec stop_requested_at;
+static struct sigaction before_crash[2]; /* what SIGSEGV and SIGBUS did */
 
 /* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same
  * wish told twice: timeout(1) signals its child and then the whole process group, a terminal and a queue manager may
@@ -43,8 +44,32 @@ static void request_stop(int number)
     }
 }
 
+static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+
+/* Two crashes are want of something that may be there next time. A library that does not look at what it is given
+ * (OpenBLAS, in its products of small matrices) writes to NULL right after an allocation has failed. And what stands
+ * behind a mapped file cannot be had: it was cut short, or the disk fails. Everything else happens once more, as
+ * without this. */
+static void crash(int number, siginfo_t *info, void *context)
+{
+    enum { NEVER_MAPPED = 1 << 24 }; /* bytes from NULL on, as far as a small matrix goes */
+    (void)context;
+    bool memory = number == SIGSEGV && errno == ENOMEM && (uintptr_t)info->si_addr < NEVER_MAPPED;
+    if (unfinished && (memory || number == SIGBUS)) {
+        say(unfinished);
+        say(memory ? ": a library ran out of memory; try again\n"
+                   : ": a file was cut short while it was read, or its disk fails; try again\n");
+        _exit(SU_AGAIN);
+    }
+    sigaction(number, &before_crash[number == SIGBUS], NULL);
+}
+
 static void install_handlers(void)
 {
+    struct sigaction crashing = {.sa_sigaction = crash, .sa_flags = SA_SIGINFO};
+    sigemptyset(&crashing.sa_mask);
+    sigaction(SIGSEGV, &crashing, &before_crash[0]);
+    sigaction(SIGBUS, &crashing, &before_crash[1]);
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGTERM); /* the handler runs once at a time */
@@ -243,14 +268,14 @@ static su_status write_stats(su_tool *tool, su_status ended)
     json_object_set_new(stats, "inputs", inputs);
     json_object_set_new(stats, "tool", json_string(tool->program->name));
     json_object_set_new(stats, "version", json_string(SU_VERSION));
-    json_object_set_new(stats, "command", command_text(tool));
+    bool good = json_object_set_new(stats, "command", command_text(tool)) == 0;
     json_object_set_new(stats, "threads", json_integer(tool->threads));
     json_object_set_new(stats, "seconds", json_real(su_seconds() - tool->started));
     json_object_set_new(stats, "peak_memory_bytes", json_integer(su_peak_memory()));
     json_object_set_new(stats, "exit_status", json_integer(ended));
     if (ended != SU_OK) json_object_set_new(stats, "error", json_string(tool->err.text));
 
-    char *text = su_json_dump(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    char *text = good ? su_json_dump(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
     if (!text) return su_fail(&tool->err, SU_AGAIN, "%s: out of memory", tool->stats_path);
     SU_GO(su_output_open(&out, tool->stats_path, &tool->err));
     SU_GO(su_output_write(&out, text, strlen(text), &tool->err));
@@ -353,7 +378,7 @@ json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *c
     json_object_set_new(meta, "kind", json_string(kind));
     json_object_set_new(meta, "version", json_integer(version));
     json_object_set_new(meta, "tool", json_string(name));
-    json_object_set_new(meta, "command", command_text(tool));
+    bool good = json_object_set_new(meta, "command", command_text(tool)) == 0;
     for (int i = 0; i < input_count; i++) {
         if (su_file_digest(inputs[i], hex, &tool->err) != SU_OK) {
             json_decref(list);
@@ -362,7 +387,8 @@ json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *c
         }
         json_array_append_new(list, json_pack("{s:s, s:s}", "name", su_base_name(inputs[i]), "digest", hex));
     }
-    if (json_object_set_new(meta, "inputs", list) != 0) {
+    good &= json_object_set_new(meta, "inputs", list) == 0;
+    if (!good) {
         su_fail(&tool->err, SU_AGAIN, "out of memory");
         json_decref(meta);
         return NULL;

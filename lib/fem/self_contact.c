@@ -1,6 +1,7 @@
 #include "fem/self_contact.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -253,7 +254,7 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
         add_coupling(s, corner, K);
     }
     if (s->entry_count == 0) return A;
-    qsort(s->entries, (size_t)s->entry_count, sizeof *s->entries, compare_entries);
+    su_sort(s->entries, (size_t)s->entry_count, sizeof *s->entries, compare_entries);
     su_sparse *out = &s->extended;
     if (A->entries + s->entry_count > s->extended_room) {
         int64_t room = A->entries + 2 * s->entry_count;
