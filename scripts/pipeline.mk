@@ -32,6 +32,7 @@
 #                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
+#   STRICT       1: the same bytes on every processor with AVX2 (--strict of all programs; docs/reliability.md)
 #   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
 #                (supple refine); POSES_FLAGS says which to begin with  (default: poses as POSES_FLAGS has them, none added)
 #   REFINE_FLAGS options of supple refine
@@ -52,6 +53,7 @@ CHARACTER ?= $(basename $(notdir $(SOURCE)))
 CLIPS ?= main
 FORMATS ?= abc
 COMMON_FLAGS ?= --progress none
+export SUPPLE_STRICT := $(if $(STRICT),1)
 
 supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
@@ -102,7 +104,7 @@ supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS)) $(if $(filter $(stage),MODES CONTACT SIM),$(SELF_CONTACT))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(STRICT),--strict) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS)) $(if $(filter $(stage),MODES CONTACT SIM),$(SELF_CONTACT))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -110,7 +112,7 @@ endif
 
 # One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
 # make itself ends with 2 whatever happened.
-supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
+supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(if $(STRICT),--strict) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
     $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
 supple-space := $(subst ,, )
 supple-inputs = $(filter-out $(supple-flags)/%,$^)

@@ -137,7 +137,7 @@ void su_warn(su_tool *tool, const char *format, ...)
     json_array_append_new(json_object_get(tool->stats, "warnings"), json_string(text));
 }
 
-/* ---- begin and end ---- */
+/* ---- outputs ---- */
 
 /* An output that cannot be written should fail before the work, not after it. */
 static su_status check_output(su_tool *tool, const char *path)
@@ -172,6 +172,76 @@ static su_progress_mode progress_mode(const su_common *common)
     return isatty(STDERR_FILENO) ? SU_PROGRESS_TTY : SU_PROGRESS_LINES;
 }
 
+/* ---- kernels ---- */
+
+#define STRICT_BLAS "Haswell" /* also what OpenBLAS has for Zen; AVX2 and FMA */
+#define STRICT_OWN "avx2"     /* runtime/kernels/kernel_set.h */
+
+static bool has_avx2(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx512(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+/* By the option, or for all programs of a script by SUPPLE_STRICT. Looked for before options are read, for kernels are
+ * chosen before main. */
+static bool strict_asked(char **argv)
+{
+    const char *always = getenv("SUPPLE_STRICT");
+    if (always && *always) return true;
+    for (int i = 1; argv[i] && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--strict") == 0) return true;
+    return false;
+}
+
+/* OpenBLAS decides before main, so the program starts itself again with the kernels that it is to have: with --strict
+ * those that all processors can run; else, for version 0.3.21 takes processors it does not know for old ones
+ * ("Prescott" on Emerald Rapids runs dgemm at a quarter of the speed, "Haswell" on Zen 4 at half), those of the
+ * processor, unless OPENBLAS_CORETYPE is set. */
+static void choose_kernels(char **argv)
+{
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};
+    static const char *const narrow[] = {"Haswell", "Zen", NULL};
+    static const char *const pinned[] = {STRICT_BLAS, NULL};
+    bool strict = strict_asked(argv);
+    if (!has_avx2()) return;
+    if (strict && setenv("SUPPLE_KERNELS", STRICT_OWN, 1) != 0) return;
+    if (!openblas_get_corename || (!strict && getenv("OPENBLAS_CORETYPE"))) return;
+    const char *const *good = strict         ? pinned
+                              : has_avx512() ? wide
+                                             : narrow,
+                      *now = openblas_get_corename(), *asked = getenv("OPENBLAS_CORETYPE");
+    for (int i = 0; good[i]; i++)
+        if (strcmp(now, good[i]) == 0) return;
+    if (asked && strcmp(asked, good[0]) == 0) return; /* it has been asked for, and is not there */
+    if (setenv("OPENBLAS_CORETYPE", good[0], 1) == 0) execv("/proc/self/exe", argv);
+}
+
+static su_status check_strict(su_tool *tool)
+{
+    const char *own = getenv("SUPPLE_KERNELS");
+    if (!has_avx2()) return su_fail(&tool->err, SU_FAILED, "--strict: this processor has no AVX2 and FMA");
+    if (!own || strcmp(own, STRICT_OWN) != 0 ||
+        (openblas_get_corename && strcmp(openblas_get_corename(), STRICT_BLAS) != 0))
+        return su_fail(&tool->err, SU_FAILED, "--strict: OpenBLAS cannot be had with its kernels for " STRICT_BLAS);
+    return SU_OK;
+}
+
+/* ---- begin and end ---- */
+
 static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
 {
     tool->stats = json_object();
@@ -192,29 +262,9 @@ static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
                                    .last = -1,
                                    .stop = &stop_requested};
     if (su_only_tells(common)) return SU_OK;
+    if (common->strict || strict_asked(argv)) SU_TRY(check_strict(tool));
     if (tool->output && !tool->output_is_stdout) SU_TRY(check_output(tool, tool->output));
     return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
-}
-
-/* OpenBLAS 0.3.21 takes processors it does not know for old ones: "Prescott" on Emerald Rapids runs dgemm at a quarter
- * of the speed, "Haswell" on Zen 4 at half. It decides before main, so the program starts itself again with the kernels
- * that the processor can run; OPENBLAS_CORETYPE, where set, is left alone. */
-static void choose_blas_kernels(char **argv)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};
-    static const char *const narrow[] = {"Haswell", "Zen", NULL};
-    if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE")) return;
-    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (!avx512 && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return;
-    const char *const *good = avx512 ? wide : narrow, *now = openblas_get_corename();
-    for (int i = 0; good[i]; i++)
-        if (strcmp(now, good[i]) == 0) return;
-    if (setenv("OPENBLAS_CORETYPE", good[0], 1) == 0) execv("/proc/self/exe", argv);
-#else
-    (void)argv;
-#endif
 }
 
 /* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place
@@ -228,7 +278,7 @@ static void take_standard_places(void)
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
     take_standard_places();
-    choose_blas_kernels(argv);
+    choose_kernels(argv);
     su_json_watch_memory();
     unfinished = program->name;
     atexit(end_unfinished);
