@@ -1,4 +1,5 @@
 #include "core/tool.h"
+#include "core/child.h"
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/memory.h"
@@ -46,15 +47,13 @@ static void request_stop(int number)
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
 
-/* Two crashes are want of something that may be there next time. A library that does not look at what it is given
- * (OpenBLAS, in its products of small matrices) writes to NULL right after an allocation has failed. And what stands
- * behind a mapped file cannot be had: it was cut short, or the disk fails. Everything else happens once more, as
- * without this. */
+/* Two crashes are want of something that may be there next time: memory, which a library did not look for; and what
+ * stands behind a mapped file, which was cut short, or whose disk fails. Everything else happens once more, as without
+ * this. */
 static void crash(int number, siginfo_t *info, void *context)
 {
-    enum { NEVER_MAPPED = 1 << 24 }; /* bytes from NULL on, as far as a small matrix goes */
     (void)context;
-    bool memory = number == SIGSEGV && errno == ENOMEM && (uintptr_t)info->si_addr < NEVER_MAPPED;
+    bool memory = su_crashed_for_memory(info);
     if (unfinished && (memory || number == SIGBUS)) {
         say(unfinished);
         say(memory ? ": a library ran out of memory; try again\n"
