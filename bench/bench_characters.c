@@ -98,7 +98,7 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
                 older[k][0] = k > 0 ? &blends[k - 1] : &trail[0];
                 older[k][1] = k > 1 ? &blends[k - 2] : &trail[1 - k];
             }
-            su_shot_lanes(what->shot, &model->patch, model->pose_kernels, BLOCK, at, work.moved);
+            su_shot_lanes(what->shot, &model->patch, model->pose_kernels, NULL, BLOCK, at, work.moved);
             double start = seconds(), stepping = 0;
             for (int k = 0; k < BLOCK; k++) su_blend_evaluate(model, inputs[k].p, (b + 1) * BLOCK + k + 1, blends + k);
             double weighed = seconds();

@@ -174,6 +174,8 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
             abort();
     }
     if (su_pose_work_create(&model, &work, &err) != SU_OK) abort();
+    su_shot_window window;
+    if (su_shot_window_create(what->shot, &model.patch, BLOCK + 1, &window, &err) != SU_OK) abort();
     for (int k = 0; k < 2; k++)
         if (su_blend_create(&model, trail + k, &arena, &err) != SU_OK) abort();
     double columns = 0, pads = 0;
@@ -190,7 +192,9 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
             su_shot_instant instants[BLOCK];
             double before = seconds();
             for (int k = 0; k < BLOCK; k++) instants[k] = sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
-            su_shot_lanes(what->shot, &model.patch, model.pose_kernels, BLOCK, instants, work.moved);
+            int64_t first = instants[0].frame, last = instants[BLOCK - 1].frame;
+            su_shot_window_cover(&window, first < last ? first : last, first < last ? last : first);
+            su_shot_lanes(what->shot, &model.patch, model.pose_kernels, &window, BLOCK, instants, work.moved);
             double start = seconds();
             for (int k = 0; k < BLOCK; k++) su_blend_evaluate(&model, inputs[k].p, (b + 1) * BLOCK + k + 1, blends + k);
             const su_blend *older[BLOCK][2];
@@ -233,6 +237,7 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
     for (int k = 0; k < BLOCK; k++) su_pose_input_free(inputs + k);
     su_pose_work_free(&work);
+    su_shot_window_free(&window);
     su_runtime_model_free(&model);
     su_arena_free(&arena);
     *pose_out = pose;

@@ -32,6 +32,7 @@
 #                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
+#   STRICT       1: the same bytes on every processor with AVX2 (--strict of all programs; docs/reliability.md)
 #   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
 #                (supple refine); POSES_FLAGS says which to begin with  (default: poses as POSES_FLAGS has them, none added)
 #   REFINE_FLAGS options of supple refine
@@ -52,6 +53,8 @@ CHARACTER ?= $(basename $(notdir $(SOURCE)))
 CLIPS ?= main
 FORMATS ?= abc
 COMMON_FLAGS ?= --progress none
+export SUPPLE_STRICT := $(if $(STRICT),1)
+supple-strict := $(if $(STRICT),--strict)
 
 supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
@@ -111,7 +114,7 @@ supple-depends-CONTACT = $(SELF_CONTACT)
 supple-depends-SIM = $(GRAVITY_FLAGS) $(BOUND) $(SELF_CONTACT)
 supple-depends-FULLSIM = $(GRAVITY_FLAGS)
 supple-depends-EXPORT = $(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(supple-depends-$(stage))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(supple-strict) $(call supple-stamp,$($(stage)_FILES)) $(supple-depends-$(stage))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -120,7 +123,7 @@ endif
 # One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
 # make itself ends with 2 whatever happened.
 supple-keep-status = $(if $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
-supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(supple-keep-status)
+supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(supple-strict) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(supple-keep-status)
 supple-space := $(subst ,, )
 supple-inputs = $(filter-out $(supple-flags)/%,$^)
 

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/order.h"
 #include "core/progress.h"
 #include "core/threads.h"
 
@@ -10,14 +11,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/supple-core-XXXXXX";
@@ -117,6 +123,43 @@ static void read_text(const char *path, char *text, size_t room)
     fclose(file);
 }
 
+typedef struct card {
+    int32_t value, place;
+    char more[5]; /* an odd size */
+} card;
+
+static int by_value(const void *a, const void *b) { return su_order_int32(a, b); }
+
+/* Equal elements keep their order, with memory beside the array and without. */
+static void sorting_is_stable_with_memory_and_without(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    for (int round = 0; round < 400; round++) {
+        int count = round < 200 ? round % 40 : 50 * round, values = 1 + round % 7 * (1 + round);
+        card *list = malloc(((size_t)count + 1) * sizeof *list);
+        for (int i = 0; i < count; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            list[i] = (card){(int32_t)(random >> 33) % values, i, "abcd"};
+        }
+        struct rlimit before, none = {0, 0};
+        getrlimit(RLIMIT_AS, &before);
+        none.rlim_max = before.rlim_max;
+        mallopt(M_MMAP_THRESHOLD, 4096); /* blocks come from the system, which gives none */
+        if (round % 2) setrlimit(RLIMIT_AS, &none);
+        su_sort(list, (size_t)count, sizeof *list, by_value);
+        setrlimit(RLIMIT_AS, &before);
+        for (int i = 1; i < count; i++)
+            assert_true(list[i - 1].value < list[i].value ||
+                        (list[i - 1].value == list[i].value && list[i - 1].place < list[i].place));
+        free(list);
+    }
+    double whole[100]; /* small arrays take none */
+    for (int i = 0; i < 100; i++) whole[i] = (i * 37) % 100;
+    su_sort(whole, 100, sizeof *whole, su_order_doubles);
+    for (int i = 0; i < 100; i++) assert_true(whole[i] == i);
+}
+
 static void test_output(void **state)
 {
     (void)state;
@@ -157,6 +200,88 @@ static void test_output(void **state)
     assert_string_equal(text, "by link");
     unlink(link_path);
     unlink(path);
+}
+
+/* Names in the folder that begin so. */
+static int count_files(const char *start)
+{
+    int count = 0;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(dir));) count += strncmp(entry->d_name, start, strlen(start)) == 0;
+    closedir(dir);
+    return count;
+}
+
+/* A library that gives up calls abort or exit: whoever ends it, nothing is left of what was being written. */
+static void test_output_of_a_process_that_dies(void **state)
+{
+    (void)state;
+    su_error err = {0};
+    for (int way = 0; way < 3; way++) {
+        pid_t child = fork();
+        if (child == 0) {
+            su_output out, scratch;
+            su_arena arena = {0};
+            char *room;
+            bool good = su_output_open(&out, in_folder("dying"), &err) == SU_OK &&
+                        su_output_write(&out, folder, sizeof folder, &err) == SU_OK &&
+                        su_output_flush(&out, &err) == SU_OK &&
+                        su_output_open_scratch(&scratch, in_folder("dying"), &err) == SU_OK &&
+                        su_scratch_map(&arena, in_folder("dying"), 100000, &room, &err) == SU_OK;
+            signal(SIGABRT, SIG_DFL);
+            if (good && way == 0) abort();
+            if (good && way == 1) kill(getpid(), SIGKILL);
+            _exit(good ? 9 : 8);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 8);
+        assert_int_equal(count_files("dying"), 0);
+    }
+}
+
+/* Temporary names: one that nobody holds any more goes, one that another process writes stays. */
+static void test_output_beside_others(void **state)
+{
+    (void)state;
+    su_error err = {0};
+    su_output out;
+    char left[220], held[220];
+    const char *path = in_folder("shared");
+    snprintf(left, sizeof left, "%s.tmp.0", path);
+    snprintf(held, sizeof held, "%s.tmp.1", path);
+    for (int lost = 0; lost < 2; lost++) {
+        write_text(lost ? held : left, "left");
+        int other = open(lost ? left : held, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
+        assert_int_equal(su_output_open(&out, path, &err), SU_OK);
+        assert_int_equal(su_output_write(&out, "own", 3, &err), SU_OK);
+        assert_int_equal(su_output_commit(&out, &err), SU_OK);
+        assert_int_equal(access(lost ? left : held, F_OK), 0);
+        if (lost == 1) assert_int_equal(access(held, F_OK), -1);
+        if (lost == 0) assert_int_equal(access(left, F_OK), -1);
+        close(other);
+        unlink(left), unlink(held);
+    }
+    unlink(path);
+}
+
+static void test_scratch(void **state)
+{
+    (void)state;
+    su_error err = {0};
+    su_arena arena = {0};
+    double *room = NULL;
+    assert_int_equal(su_scratch_map(&arena, in_folder("big"), 8 * 100000, &room, &err), SU_OK);
+    for (int i = 0; i < 100000; i++) assert_true(room[i] == 0);
+    for (int i = 0; i < 100000; i++) room[i] = i;
+    assert_int_equal(count_files("big"), 0);
+    su_arena_free(&arena);
+    /* No disk has so much: said now, and not by a signal when it is written to. */
+    assert_int_equal(su_scratch_map(&arena, in_folder("big"), INT64_MAX / 4, &room, &err), SU_AGAIN);
+    assert_non_null(strstr(err.text, "big"));
+    assert_int_equal(su_scratch_map(&arena, in_folder("missing/big"), 1000, &room, &err), SU_FAILED);
+    su_arena_free(&arena);
 }
 
 static void test_output_refused(void **state)
@@ -417,12 +542,22 @@ static void test_child_confined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error),          cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_arena),          cmocka_unit_test(test_output),
-        cmocka_unit_test(test_output_refused), cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_progress),       cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_child_run),      cmocka_unit_test(test_child_limits),
-        cmocka_unit_test(test_child_call),     cmocka_unit_test(test_child_confined),
+        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_output),
+        cmocka_unit_test(sorting_is_stable_with_memory_and_without),
+        cmocka_unit_test(test_output_of_a_process_that_dies),
+        cmocka_unit_test(test_output_beside_others),
+        cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_output_refused),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_child_run),
+        cmocka_unit_test(test_child_limits),
+        cmocka_unit_test(test_child_call),
+        cmocka_unit_test(test_child_confined),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -36,19 +36,20 @@ else
 fi
 
 # ---- killed in the middle of it ----
+writes() { ls -l /proc/$1/fd 2>/dev/null | grep -q "/$2/"; }   # what it writes has no name before it is whole
 for name in x.abc x.usda x.usdc x.pc2 x.glb x.json; do
     mkdir killed
     supple-export -q --progress none $large -o killed/$name >log.txt 2>&1 &
     job=$! tries=0
-    while ! ls killed/*.tmp.* >/dev/null 2>&1 && kill -0 $job 2>/dev/null && [ $tries -lt 400 ]; do sleep 0.02; tries=$((tries + 1)); done
+    while ! writes $job killed && kill -0 $job 2>/dev/null && [ $tries -lt 400 ]; do sleep 0.02; tries=$((tries + 1)); done
     kill -KILL $job 2>/dev/null; wait $job 2>/dev/null; code=$?
-    [ $code = 137 ] && [ -z "$(ls killed | grep -v '\.tmp\.')" ]; ok $? "killed while it writes $name: nothing under the final name"
+    [ $code = 137 ] && [ -z "$(ls killed)" ]; ok $? "killed while it writes $name: nothing is left"
     rm -rf killed
 done
 mkdir stopped
 supple-export -q --progress none $large -o stopped/x.pc2 >log.txt 2>&1 &
 job=$! tries=0
-while ! ls stopped/*.tmp.* >/dev/null 2>&1 && kill -0 $job 2>/dev/null && [ $tries -lt 400 ]; do sleep 0.02; tries=$((tries + 1)); done
+while ! writes $job stopped && kill -0 $job 2>/dev/null && [ $tries -lt 400 ]; do sleep 0.02; tries=$((tries + 1)); done
 kill -TERM $job; wait $job; code=$?
 [ $code = 75 ] && [ -z "$(ls stopped)" ]; ok $? "stopped by SIGTERM: status 75, not even the temporary stays ($code)"
 

@@ -16,7 +16,7 @@
 
 #include "near.h"
 
-enum { F = 12, NBAR = 100 }; /* 300 columns: more than one block of the spline solver */
+enum { F = 12, NBAR = 100 };
 
 typedef struct clip {
     su_anim anim;
@@ -189,6 +189,40 @@ static void rotation_passes_sign_flips_of_the_quaternion(void **unused)
     free(c);
 }
 
+/* The skin is splined by sums over frames nearby, everything else by solving for the whole clip: the same spline, also
+ * where a piece is long, short, a single frame, or ends. */
+static void skin_lies_on_the_spline_of_the_whole_clip(void **unused)
+{
+    (void)unused;
+    enum { LONG = 90, WIDTH = 6 };
+    int cut[] = {40, 41, 44, 46};
+    float points[LONG * WIDTH];
+    double root[16 * LONG] = {0}, times[LONG], f[LONG * WIDTH], second[LONG * WIDTH], most = 0, bend = 0;
+    for (int k = 0; k < LONG; k++) {
+        for (int i = 0; i < 4; i++) root[16 * k + 5 * i] = 1;
+        times[k] = k / 30.0;
+        for (int i = 0; i < WIDTH; i++) {
+            points[WIDTH * k + i] = (float)(sin(i + 1.9 * k + 0.01 * k * k) + (k % 7 == i)); /* nothing smooth */
+            f[WIDTH * k + i] = (double)points[WIDTH * k + i];
+        }
+    }
+    su_anim anim = {.F = LONG, .nbar = WIDTH / 3, .points = points, .root = root, .times = times};
+    su_shot_target target = {.nbar = WIDTH / 3};
+    su_shot *shot;
+    assert_int_equal(su_shot_create(&anim, "long", &target, 4, cut, &shot, NULL, NULL), SU_OK);
+    su_shot_spline(shot, WIDTH, f, second);
+    for (int i = WIDTH; i < (LONG - 1) * WIDTH; i++) bend = fmax(bend, fabs(f[i - WIDTH] - 2 * f[i] + f[i + WIDTH]));
+    for (int k = 0; k + 1 < LONG; k++)
+        for (double t = 0; t <= 1; t += 0.25) {
+            double skin[WIDTH], spline[WIDTH];
+            su_shot_sample(shot, k, t, 0, NULL, skin, NULL, NULL, NULL);
+            su_shot_blend(su_shot_segment_at(shot, k, t), WIDTH, f, second, spline);
+            for (int i = 0; i < WIDTH; i++) most = fmax(most, fabs(skin[i] - spline[i]));
+        }
+    assert_near(most / bend, 0, 4e-6);
+    su_shot_free(shot);
+}
+
 static void list_picks_the_same_points(void **unused)
 {
     (void)unused;
@@ -273,6 +307,10 @@ static void lanes_hold_what_samples_say(void **unused)
         su_shot_instant at[TIMES];
         double p[TIMES][2], skin[3 * LIST];
         float *moved = su_calloc(3 * LIST * SU_REST_FRAMES, sizeof *moved);
+        float *windowed = su_calloc(3 * LIST * SU_REST_FRAMES, sizeof *windowed);
+        su_shot_window window;
+        assert_int_equal(su_shot_window_create(shot, &patch, F, &window, NULL), SU_OK);
+        su_shot_window_cover(&window, 0, F - 1);
         for (int k = 0; k < TIMES; k++) {
             at[k] = (su_shot_instant){(int64_t)times[k], times[k] - floor(times[k]), p[k]};
             su_shot_sample(shot, at[k].frame, at[k].fraction, 0, NULL, NULL, p[k], NULL, NULL);
@@ -280,7 +318,9 @@ static void lanes_hold_what_samples_say(void **unused)
         for (int set = 0; set < 3; set++) {
             const su_pose_kernels *kernels = su_pose_kernels_choose(sets[set]);
             if (!kernels) continue;
-            su_shot_lanes(shot, &patch, kernels, TIMES, at, moved);
+            su_shot_lanes(shot, &patch, kernels, NULL, TIMES, at, moved);
+            su_shot_lanes(shot, &patch, kernels, &window, TIMES, at, windowed);
+            assert_memory_equal(windowed, moved, 3 * LIST * SU_REST_FRAMES * sizeof *moved);
             for (int k = 0; k < SU_REST_FRAMES; k++) {
                 int from = k < TIMES ? k : TIMES - 1;
                 su_shot_sample(shot, at[from].frame, at[from].fraction, LIST, list, skin, NULL, NULL, NULL);
@@ -289,6 +329,8 @@ static void lanes_hold_what_samples_say(void **unused)
             }
         }
         free(moved);
+        free(windowed);
+        su_shot_window_free(&window);
         su_shot_free(shot);
         free(c);
     }
@@ -337,6 +379,7 @@ int main(void)
         cmocka_unit_test(spline_is_fourth_order),
         cmocka_unit_test(a_cut_separates_what_comes_before_and_after),
         cmocka_unit_test(rotation_passes_sign_flips_of_the_quaternion),
+        cmocka_unit_test(skin_lies_on_the_spline_of_the_whole_clip),
         cmocka_unit_test(list_picks_the_same_points),
         cmocka_unit_test(parameters_match_by_name),
         cmocka_unit_test(corrections_are_added_once),

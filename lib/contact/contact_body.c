@@ -1,5 +1,6 @@
 #include "contact/contact_body.h"
 
+#include "core/order.h"
 #include "geometry/box.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
@@ -75,7 +76,7 @@ static su_status list_rings(su_contact_body *body, su_error *err)
             int64_t count = 0;
             for (int64_t i = start[v]; i < start[v + 1]; i++)
                 for (int c = 0; c < 4; c++) ring[count++] = body->tets[4 * (int64_t)around[i] + c];
-            qsort(ring, (size_t)count, sizeof *ring, compare_indices);
+            su_sort(ring, (size_t)count, sizeof *ring, compare_indices);
             for (int64_t i = 0; i < count; i++) {
                 if (i > 0 && ring[i] == ring[i - 1]) continue;
                 if (pass) body->ring[total] = ring[i];

@@ -60,6 +60,8 @@ static void enter_child(pid_t parent, const su_child_limits *limits, int output)
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
     int null = open("/dev/null", O_RDWR);
     if (null >= 0) dup2(null, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
@@ -161,6 +163,21 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
     }
 }
 
+bool su_crashed_for_memory(const siginfo_t *info)
+{
+    enum { NEVER_MAPPED = 1 << 24 }; /* bytes from NULL on, as far as a small matrix goes */
+    return errno == ENOMEM && info->si_signo == SIGSEGV && (uintptr_t)info->si_addr < NEVER_MAPPED;
+}
+
+enum { STARVED = 199 }; /* exit status of no body */
+
+static void crash(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (su_crashed_for_memory(info)) _exit(STARVED);
+    signal(number, SIG_DFL); /* and once more */
+}
+
 bool su_child_was_killed(const su_child_result *result)
 {
     static const int outside[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU};
@@ -253,6 +270,8 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
 #ifndef SU_COVERAGE /* which writes its counts */
         su_confine(SU_READ_ONLY, channel[1]);
 #endif
+        struct sigaction crashing = {.sa_sigaction = crash, .sa_flags = SA_SIGINFO};
+        sigaction(SIGSEGV, &crashing, NULL);
         int code = body(context, channel[1]);
         fflush(stdout);
         fflush(stderr);
@@ -270,6 +289,8 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
                          {.fd = channel[0], .everything = 1}};
     output[0] = channel[0] = -1;
     watch(pid, limits, readers, 2, result);
+    if (result->end == SU_CHILD_EXITED && result->code == STARVED)
+        result->end = SU_CHILD_KILLED, result->code = SIGKILL;
     close_fd(&readers[0].fd);
     close_fd(&readers[1].fd);
     result->tail[readers[0].count] = '\0';

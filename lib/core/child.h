@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/progress.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,10 @@ typedef struct su_child_result {
     char tail[2000];    /* last output of the child (stdout and stderr), NUL-terminated */
 } su_child_result;
 
+/* In a handler of SIGSEGV: did a library write to NULL right after it was refused memory? Some (OpenBLAS in its
+ * products of small matrices, assimp) do not look at what they are given. */
+bool su_crashed_for_memory(const siginfo_t *info);
+
 /* Killed by somebody else, the kernel short of memory or a queue manager, and not by what it did: another try may do
  * better. */
 bool su_child_was_killed(const su_child_result *result);
@@ -37,7 +42,7 @@ su_status su_child_run(const char *const *argv, const char *folder, const su_chi
 
 /* Runs body(context, fd) in a forked child that can read files and nothing else (core/confine.h); what it writes to fd
  * comes back in *data (caller frees), *count bytes. The body returns 0 for success. A crash, a limit or a non-zero
- * return is described in result. */
+ * return is described in result; a crash for want of memory counts as killed by the kernel. */
 su_status su_child_call(int (*body)(void *context, int fd), void *context, const su_child_limits *limits, void **data,
                         size_t *count, su_child_result *result, su_error *err);
 

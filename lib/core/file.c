@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -59,24 +60,75 @@ static bool hold(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno != EWOULDBLOCK : fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-/* A new file that is locked while it is open. What a process left that was killed in the middle of it is locked no
- * more, and is removed. -1 and errno, EEXIST where another process writes it. */
-static int open_temporary(const char *path)
+/* Makes room for a name: what a process left that was killed in the middle of it is locked no more, and is removed. */
+static void remove_left(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path);
+    close(fd);
+}
+
+/* A new file that is locked while it is open. -1 and errno, EEXIST where another process writes it. */
+static int open_named(const char *path)
 {
     for (int tries = 0; tries < 2; tries++) {
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 && hold(fd)) return fd;
-        if (fd >= 0) {
+        if (fd < 0 && errno != EEXIST) return -1;
+        if (fd >= 0)
             close(fd);
-        } else if (errno != EEXIST) {
-            return -1;
-        } else if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) >= 0) {
-            if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path);
-            close(fd);
-        }
+        else
+            remove_left(path);
     }
     errno = EEXIST;
     return -1;
+}
+
+/* The folder's part of a path, to be freed. NULL: no memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+/* A file without a name in the folder of path, locked; -1 where there are none, or no way to name them later. */
+static int open_nameless(const char *path)
+{
+#ifdef O_TMPFILE
+    char *folder = folder_of(path);
+    if (!folder || access("/proc/self/fd", X_OK) != 0) {
+        free(folder);
+        return -1;
+    }
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    free(folder);
+    if (fd >= 0) flock(fd, LOCK_EX | LOCK_NB); /* before anybody can find it */
+    return fd;
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
+static void temporary_name(su_output *out, int n) { sprintf(out->temporary, "%s.tmp.%d", out->path, n); }
+
+/* The first free of its temporary names. */
+static bool name_it(su_output *out, int fd)
+{
+    char own[40];
+    snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    for (int n = 0; n < MOST_WRITERS; n++) {
+        temporary_name(out, n);
+        for (int tries = 0; tries < 2; tries++) {
+            out->named = linkat(AT_FDCWD, own, AT_FDCWD, out->temporary, AT_SYMLINK_FOLLOW) == 0;
+            if (out->named) return true;
+            if (errno != EEXIST) return false;
+            remove_left(out->temporary);
+        }
+    }
+    errno = EEXIST;
+    return false;
 }
 
 su_status su_output_open(su_output *out, const char *path, su_error *err)
@@ -97,10 +149,11 @@ su_status su_output_open(su_output *out, const char *path, su_error *err)
         free(made.path);
         return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     }
-    int fd = -1;
+    int fd = open_nameless(made.path);
     for (int n = 0; fd < 0 && n < MOST_WRITERS; n++) {
-        sprintf(made.temporary, "%s.tmp.%d", made.path, n);
-        fd = open_temporary(made.temporary);
+        temporary_name(&made, n);
+        fd = open_named(made.temporary);
+        made.named = fd >= 0;
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) {
@@ -119,6 +172,42 @@ su_status su_output_open(su_output *out, const char *path, su_error *err)
     setvbuf(made.stream, NULL, _IOFBF, 1 << 16);
     *out = made;
     return SU_OK;
+}
+
+su_status su_output_open_scratch(su_output *out, const char *beside, su_error *err)
+{
+    SU_TRY(su_output_open(out, beside, err));
+    if (out->named) unlink(out->temporary);
+    out->named = false;
+    return SU_OK;
+}
+
+static void release_map(void *pointer, size_t length) { munmap(pointer, length); }
+
+su_status su_scratch_map(su_arena *arena, const char *beside, int64_t bytes, void *out, su_error *err)
+{
+    su_output file;
+    su_status status = SU_OK;
+    void *map = MAP_FAILED;
+    if (bytes < 1) bytes = 1;
+    SU_TRY(su_output_open_scratch(&file, beside, err));
+    /* Taken from the disk now: a write to a page that finds no room there would end the process. */
+    int error = posix_fallocate(fileno(file.stream), 0, (off_t)bytes);
+    if (!error) {
+        map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file.stream), 0);
+        error = map == MAP_FAILED ? errno : 0;
+    }
+    if (error)
+        status = su_fail(err, su_file_status(error, SU_FAILED), "%s: no room for %.3g MB beside it: %s", beside,
+                         (double)bytes / 1e6, strerror(error));
+    else
+        status = su_arena_adopt(arena, map, (size_t)bytes, release_map, err);
+    su_output_abandon(&file);
+    if (status == SU_OK)
+        memcpy(out, &map, sizeof map);
+    else if (map != MAP_FAILED)
+        munmap(map, (size_t)bytes);
+    return status;
 }
 
 static su_status write_error(const su_output *out, int error, su_error *err)
@@ -146,11 +235,9 @@ su_status su_output_flush(su_output *out, su_error *err)
 /* Makes the rename itself durable. Some file systems cannot sync a folder; then there is nothing more to do. */
 static void sync_folder(const char *path)
 {
-    char *folder = strdup(path);
+    char *folder = folder_of(path);
     if (!folder) return;
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!fsync(fd);
         close(fd);
@@ -165,7 +252,8 @@ su_status su_output_commit(su_output *out, su_error *err)
     if (!stream) return su_fail(err, SU_FAILED, "nothing to write");
     errno = 0;
     bool forgetful = su_json_missed_memory(); /* what was written may lack what it says of itself */
-    int bad = forgetful || ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+    int bad = forgetful || ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0 ||
+              (!out->named && !name_it(out, fileno(stream)));
     int error = errno;
     out->stream = NULL;
     int lock = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0); /* held until the file has its name; -1: as it was */
@@ -185,8 +273,7 @@ su_status su_output_commit(su_output *out, su_error *err)
     if (lock >= 0) close(lock);
     if (!bad) {
         sync_folder(out->path);
-        free(out->temporary);
-        out->temporary = NULL;
+        out->named = false;
     }
     su_output_abandon(out);
     return status;
@@ -195,7 +282,7 @@ su_status su_output_commit(su_output *out, su_error *err)
 void su_output_abandon(su_output *out)
 {
     if (out->stream) fclose(out->stream);
-    if (out->temporary) unlink(out->temporary);
+    if (out->named) unlink(out->temporary);
     free(out->temporary);
     free(out->path);
     *out = (su_output){0};

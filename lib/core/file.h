@@ -3,21 +3,25 @@
 #define SU_CORE_FILE_H
 
 #include "core/error.h"
+#include "core/memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* A file being written beside its final place: `<path>.tmp.<n>`, locked; committed by fsync and rename. One that a
- * killed process left is not locked, and goes when the file is written again. Every write is checked; the first failure
- * sticks and is returned again by later calls. */
+/* A file being written in the folder of its final place, without a name until it is whole, so that nothing is left of
+ * it however the process ends; committed by fsync, under the name `<path>.tmp.<n>`, and rename. Where the file system
+ * knows no such files it has that name from the start, is locked, and what a killed process left goes when the file is
+ * written again. Every write is checked; the first failure sticks and is returned again by later calls. */
 typedef struct su_output {
     FILE *stream;    /* positioned writes by fseeko are allowed */
     char *path;      /* final name */
-    char *temporary; /* where bytes go until commit */
+    char *temporary; /* room for the other */
+    bool named;      /* it has it */
 } su_output;
 
-/* Opens the temporary in the folder of path. Fails with SU_FAILED where the folder is missing or not writable. */
+/* Opens it in the folder of path. Fails with SU_FAILED where the folder is missing or not writable. */
 su_status su_output_open(su_output *out, const char *path, su_error *err);
 su_status su_output_write(su_output *out, const void *bytes, size_t count, su_error *err);
 /* Flushes and fsyncs what has been written: where several files belong together, before the first is committed. */
@@ -25,6 +29,11 @@ su_status su_output_flush(su_output *out, su_error *err);
 /* Flushes, fsyncs, closes, renames, fsyncs the folder. On failure the temporary is removed (SU_AGAIN: disk full, I/O).
  */
 su_status su_output_commit(su_output *out, su_error *err);
+/* The same for what never gets a name: data that wait beside the output until what stands before them is known.
+ * Abandoned, not committed. */
+su_status su_output_open_scratch(su_output *out, const char *beside, su_error *err);
+/* `bytes` of zeros in such a file, mapped: room that the system can take back from memory. Belongs to the arena. */
+su_status su_scratch_map(su_arena *arena, const char *beside, int64_t bytes, void *out, su_error *err);
 /* Closes and removes the temporary. Safe after commit and on a zeroed struct. */
 void su_output_abandon(su_output *out);
 

@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/npy.h"
+#include "core/order.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,11 +214,11 @@ static su_status check_members(const su_npz *file, member *members, int count, s
     if (!order) return su_fail(err, SU_AGAIN, "%s: out of memory", file->path);
     su_status status = SU_OK;
     for (int i = 0; i < count; i++) order[i] = &members[i];
-    qsort(order, (size_t)count, sizeof *order, by_offset);
+    su_sort(order, (size_t)count, sizeof *order, by_offset);
     for (int i = 1; i < count && status == SU_OK; i++)
         if (order[i - 1]->content + order[i - 1]->packed > file->map + order[i]->offset)
             status = damaged(file, "members overlap", err);
-    qsort(order, (size_t)count, sizeof *order, by_name);
+    su_sort(order, (size_t)count, sizeof *order, by_name);
     for (int i = 1; i < count && status == SU_OK; i++)
         if (strcmp(order[i - 1]->name, order[i]->name) == 0)
             status = su_fail(err, SU_INPUT, "%s: member '%s' is there twice", file->path, order[i]->name);

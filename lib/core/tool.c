@@ -1,4 +1,5 @@
 #include "core/tool.h"
+#include "core/child.h"
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/memory.h"
@@ -24,6 +25,7 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 static volatile sig_atomic_t stop_requested;
 static const char *unfinished; /* name of the program between su_tool_begin and su_tool_end */
 static struct timespec stop_requested_at;
+static struct sigaction before_crash[2]; /* what SIGSEGV and SIGBUS did */
 
 /* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same
  * wish told twice: timeout(1) signals its child and then the whole process group, a terminal and a queue manager may
@@ -43,8 +45,30 @@ static void request_stop(int number)
     }
 }
 
+static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+
+/* Two crashes are want of something that may be there next time: memory, which a library did not look for; and what
+ * stands behind a mapped file, which was cut short, or whose disk fails. Everything else happens once more, as without
+ * this. */
+static void crash(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    bool memory = su_crashed_for_memory(info);
+    if (unfinished && (memory || number == SIGBUS)) {
+        say(unfinished);
+        say(memory ? ": a library ran out of memory; try again\n"
+                   : ": a file was cut short while it was read, or its disk fails; try again\n");
+        _exit(SU_AGAIN);
+    }
+    sigaction(number, &before_crash[number == SIGBUS], NULL);
+}
+
 static void install_handlers(void)
 {
+    struct sigaction crashing = {.sa_sigaction = crash, .sa_flags = SA_SIGINFO};
+    sigemptyset(&crashing.sa_mask);
+    sigaction(SIGSEGV, &crashing, &before_crash[0]);
+    sigaction(SIGBUS, &crashing, &before_crash[1]);
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGTERM); /* the handler runs once at a time */
@@ -112,7 +136,7 @@ void su_warn(su_tool *tool, const char *format, ...)
     json_array_append_new(json_object_get(tool->stats, "warnings"), json_string(text));
 }
 
-/* ---- begin and end ---- */
+/* ---- outputs ---- */
 
 /* An output that cannot be written should fail before the work, not after it. */
 static su_status check_output(su_tool *tool, const char *path)
@@ -147,6 +171,76 @@ static su_progress_mode progress_mode(const su_common *common)
     return isatty(STDERR_FILENO) ? SU_PROGRESS_TTY : SU_PROGRESS_LINES;
 }
 
+/* ---- kernels ---- */
+
+#define STRICT_BLAS "Haswell" /* also what OpenBLAS has for Zen; AVX2 and FMA */
+#define STRICT_OWN "avx2"     /* runtime/kernels/kernel_set.h */
+
+static bool has_avx2(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx512(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+/* By the option, or for all programs of a script by SUPPLE_STRICT. Looked for before options are read, for kernels are
+ * chosen before main. */
+static bool strict_asked(char **argv)
+{
+    const char *always = getenv("SUPPLE_STRICT");
+    if (always && *always) return true;
+    for (int i = 1; argv[i] && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--strict") == 0) return true;
+    return false;
+}
+
+/* OpenBLAS decides before main, so the program starts itself again with the kernels that it is to have: with --strict
+ * those that all processors can run; else, for version 0.3.21 takes processors it does not know for old ones
+ * ("Prescott" on Emerald Rapids runs dgemm at a quarter of the speed, "Haswell" on Zen 4 at half), those of the
+ * processor, unless OPENBLAS_CORETYPE is set. */
+static void choose_kernels(char **argv)
+{
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};
+    static const char *const narrow[] = {"Haswell", "Zen", NULL};
+    static const char *const pinned[] = {STRICT_BLAS, NULL};
+    bool strict = strict_asked(argv);
+    if (!has_avx2()) return;
+    if (strict && setenv("SUPPLE_KERNELS", STRICT_OWN, 1) != 0) return;
+    if (!openblas_get_corename || (!strict && getenv("OPENBLAS_CORETYPE"))) return;
+    const char *const *good = strict         ? pinned
+                              : has_avx512() ? wide
+                                             : narrow,
+                      *now = openblas_get_corename(), *asked = getenv("OPENBLAS_CORETYPE");
+    for (int i = 0; good[i]; i++)
+        if (strcmp(now, good[i]) == 0) return;
+    if (asked && strcmp(asked, good[0]) == 0) return; /* it has been asked for, and is not there */
+    if (setenv("OPENBLAS_CORETYPE", good[0], 1) == 0) execv("/proc/self/exe", argv);
+}
+
+static su_status check_strict(su_tool *tool)
+{
+    const char *own = getenv("SUPPLE_KERNELS");
+    if (!has_avx2()) return su_fail(&tool->err, SU_FAILED, "--strict: this processor has no AVX2 and FMA");
+    if (!own || strcmp(own, STRICT_OWN) != 0 ||
+        (openblas_get_corename && strcmp(openblas_get_corename(), STRICT_BLAS) != 0))
+        return su_fail(&tool->err, SU_FAILED, "--strict: OpenBLAS cannot be had with its kernels for " STRICT_BLAS);
+    return SU_OK;
+}
+
+/* ---- begin and end ---- */
+
 static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
 {
     tool->stats = json_object();
@@ -167,29 +261,9 @@ static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
                                    .last = -1,
                                    .stop = &stop_requested};
     if (su_only_tells(common)) return SU_OK;
+    if (common->strict || strict_asked(argv)) SU_TRY(check_strict(tool));
     if (tool->output && !tool->output_is_stdout) SU_TRY(check_output(tool, tool->output));
     return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
-}
-
-/* OpenBLAS 0.3.21 takes processors it does not know for old ones: "Prescott" on Emerald Rapids runs dgemm at a quarter
- * of the speed, "Haswell" on Zen 4 at half. It decides before main, so the program starts itself again with the kernels
- * that the processor can run; OPENBLAS_CORETYPE, where set, is left alone. */
-static void choose_blas_kernels(char **argv)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};
-    static const char *const narrow[] = {"Haswell", "Zen", NULL};
-    if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE")) return;
-    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (!avx512 && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return;
-    const char *const *good = avx512 ? wide : narrow, *now = openblas_get_corename();
-    for (int i = 0; good[i]; i++)
-        if (strcmp(now, good[i]) == 0) return;
-    if (setenv("OPENBLAS_CORETYPE", good[0], 1) == 0) execv("/proc/self/exe", argv);
-#else
-    (void)argv;
-#endif
 }
 
 /* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place
@@ -203,7 +277,7 @@ static void take_standard_places(void)
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
     take_standard_places();
-    choose_blas_kernels(argv);
+    choose_kernels(argv);
     su_json_watch_memory();
     unfinished = program->name;
     atexit(end_unfinished);
@@ -243,14 +317,14 @@ static su_status write_stats(su_tool *tool, su_status ended)
     json_object_set_new(stats, "inputs", inputs);
     json_object_set_new(stats, "tool", json_string(tool->program->name));
     json_object_set_new(stats, "version", json_string(SU_VERSION));
-    json_object_set_new(stats, "command", command_text(tool));
+    bool good = json_object_set_new(stats, "command", command_text(tool)) == 0;
     json_object_set_new(stats, "threads", json_integer(tool->threads));
     json_object_set_new(stats, "seconds", json_real(su_seconds() - tool->started));
     json_object_set_new(stats, "peak_memory_bytes", json_integer(su_peak_memory()));
     json_object_set_new(stats, "exit_status", json_integer(ended));
     if (ended != SU_OK) json_object_set_new(stats, "error", json_string(tool->err.text));
 
-    char *text = su_json_dump(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    char *text = good ? su_json_dump(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
     if (!text) return su_fail(&tool->err, SU_AGAIN, "%s: out of memory", tool->stats_path);
     SU_GO(su_output_open(&out, tool->stats_path, &tool->err));
     SU_GO(su_output_write(&out, text, strlen(text), &tool->err));
@@ -353,7 +427,7 @@ json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *c
     json_object_set_new(meta, "kind", json_string(kind));
     json_object_set_new(meta, "version", json_integer(version));
     json_object_set_new(meta, "tool", json_string(name));
-    json_object_set_new(meta, "command", command_text(tool));
+    bool good = json_object_set_new(meta, "command", command_text(tool)) == 0;
     for (int i = 0; i < input_count; i++) {
         if (su_file_digest(inputs[i], hex, &tool->err) != SU_OK) {
             json_decref(list);
@@ -362,7 +436,8 @@ json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *c
         }
         json_array_append_new(list, json_pack("{s:s, s:s}", "name", su_base_name(inputs[i]), "digest", hex));
     }
-    if (json_object_set_new(meta, "inputs", list) != 0) {
+    good &= json_object_set_new(meta, "inputs", list) == 0;
+    if (!good) {
         su_fail(&tool->err, SU_AGAIN, "out of memory");
         json_decref(meta);
         return NULL;

@@ -4,11 +4,11 @@
 
 #include "core/tool.h"
 
-enum { SU_COMMON_OPTIONS = 8, SU_PROGRESS_AUTO = 5 };
+enum { SU_COMMON_OPTIONS = 9, SU_PROGRESS_AUTO = 5 };
 
 /* Targets of the options every program has. */
 typedef struct su_common {
-    bool help, man, table, version, quiet, verbose, dry_run;
+    bool help, man, table, version, quiet, verbose, dry_run, strict;
     const char *output, *stats;
     int threads, progress; /* progress: a su_progress_mode or SU_PROGRESS_AUTO */
 } su_common;

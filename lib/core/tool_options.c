@@ -29,6 +29,9 @@ void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS])
          "Write timings, sizes, warnings and peak memory as JSON, also where the run fails.", 0, 0, NULL, false, false},
         {"dry-run", 'n', SU_OPT_FLAG, &common->dry_run, NULL, "Check everything, write nothing.", 0, 0, NULL, false,
          false},
+        {"strict", 0, SU_OPT_FLAG, &common->strict, NULL,
+         "The same bytes on every processor that has AVX2: kernels are not chosen by what this one can.", 0, 0, NULL,
+         false, false},
         {NULL, 0, SU_OPT_FLAG, NULL, NULL, NULL, 0, 0, NULL, false, false},
     };
     memcpy(table, rows, sizeof rows);

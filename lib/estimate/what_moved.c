@@ -1,5 +1,6 @@
 #include "estimate/what_moved.h"
 
+#include "core/order.h"
 #include "fem/fit.h"
 #include "runtime/subspace/reconstruct.h"
 
@@ -114,7 +115,7 @@ static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out
         for (int64_t v = 0; v < anim->nbar; v++)
             if (place[v] == out->joint_motion[i].joint)
                 out->joint_motion[i].largest = fmax(out->joint_motion[i].largest, skin->most[v]);
-    qsort(out->joint_motion, (size_t)out->count, sizeof *out->joint_motion, by_mean);
+    su_sort(out->joint_motion, (size_t)out->count, sizeof *out->joint_motion, by_mean);
 }
 
 su_status su_moved_measure(const su_model *model, const su_anim *anim, const su_shot *shot, const su_sim *sim,

@@ -1,6 +1,7 @@
 #include "fem/body_stiffness.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "fem/paint.h"
 #include "geometry/thickness.h"
 #include "rig/joint_names.h"
@@ -33,7 +34,7 @@ static su_status thick_flesh(const su_tets *mesh, const double *half, const doub
         list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e) * exp(-2 * hard[e])};
         total += list[e].volume;
     }
-    qsort(list, (size_t)mesh->t, sizeof *list, by_half);
+    su_sort(list, (size_t)mesh->t, sizeof *list, by_half);
     int64_t at = 0;
     while (at + 1 < mesh->t && (sum += list[at].volume) < THICK_SHARE * total) at++;
     *H = list[at].half;

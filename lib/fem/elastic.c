@@ -142,7 +142,7 @@ static su_status neighbours(const su_elastic *elastic, int64_t **start_out, int3
     int64_t write = 0;
     for (int64_t f = 0; f < count; f++) {
         int64_t from = start[f], to = fill[f];
-        qsort(list + from, (size_t)(to - from), sizeof *list, su_order_int32);
+        su_sort(list + from, (size_t)(to - from), sizeof *list, su_order_int32);
         start[f] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || list[k] != list[write - 1]) list[write++] = list[k];

@@ -70,7 +70,7 @@ static su_status graph_create(int64_t n, const double *vertices, int64_t t, cons
             if (k != c % 4) g->to[fill[tets[c]]++] = tets[c / 4 * 4 + k];
     for (int64_t v = 0; v < n; v++) {
         int64_t from = g->start[v];
-        qsort(g->to + from, (size_t)(fill[v] - from), sizeof *g->to, su_order_int32);
+        su_sort(g->to + from, (size_t)(fill[v] - from), sizeof *g->to, su_order_int32);
         g->start[v] = write;
         for (int64_t k = from; k < fill[v]; k++)
             if (k == from || g->to[k] != g->to[write - 1]) g->to[write++] = g->to[k];

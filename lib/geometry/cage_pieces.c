@@ -6,6 +6,7 @@
 #include "geometry/cage_pieces.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/intersect.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
@@ -118,7 +119,7 @@ static double probe(scene *s, const double *a, int32_t at, const double *b, int3
         su_sub3(q, p, u), su_sub3(r, p, v), su_cross3(u, v, n);
         s->crossings[found++] = (crossing){where, s->nodes + k, su_dot3(n, d) > 0.0 ? 1 : -1};
     }
-    qsort(s->crossings, (size_t)found, sizeof *s->crossings, compare_crossings);
+    su_sort(s->crossings, (size_t)found, sizeof *s->crossings, compare_crossings);
     for (int32_t k = 0; k < found; k++) {
         if (w > 0.5) join(s, at, s->crossings[k].local);
         w -= s->crossings[k].sign;
@@ -154,7 +155,7 @@ static void join_neighbours(scene *s)
             s->pairs[count++] = (corner_pair){a < b ? a : b, a < b ? b : a, s->nodes + k};
         }
     }
-    qsort(s->pairs, (size_t)count, sizeof *s->pairs, compare_pairs);
+    su_sort(s->pairs, (size_t)count, sizeof *s->pairs, compare_pairs);
     for (int32_t k = 0, run; k < count; k += run) {
         for (run = 1;
              k + run < count && s->pairs[k + run].low == s->pairs[k].low && s->pairs[k + run].high == s->pairs[k].high;)

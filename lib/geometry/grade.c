@@ -35,7 +35,7 @@ su_status su_skin_thickness(const su_surface *surface, const su_lattice_items *i
                 d[i] = -(ray ? sqrt(0.75) : 1.0) * n[i] / ln + side * tilt * (ray <= 2 ? u[i] / lu : across[i] / la);
             hit[ray] = su_first_hit(&tree, surface->x, surface->triangles, middle, d, 1e-9 * surface->diagonal);
         }
-        qsort(hit, 5, sizeof *hit, su_order_doubles);
+        su_sort(hit, 5, sizeof *hit, su_order_doubles);
         thickness[k] = hit[2];
     }
     su_boxtree_free(&tree);

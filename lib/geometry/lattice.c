@@ -4,6 +4,7 @@
 #include "geometry/lattice.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 #include "geometry/winding.h"
 
@@ -335,7 +336,7 @@ static su_status find_meetings(const frame *f, const su_surface *s, const su_lat
         free(all.list);
         return su_fail(err, SU_AGAIN, "out of memory for the lattice");
     }
-    if (all.count) qsort(all.list, (size_t)all.count, sizeof *all.list, compare_meetings);
+    if (all.count) su_sort(all.list, (size_t)all.count, sizeof *all.list, compare_meetings);
     *out = all;
     return SU_OK;
 }

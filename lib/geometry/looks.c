@@ -96,7 +96,7 @@ su_status su_looks_add_set(su_looks *looks, const char *name, int64_t count, con
     int64_t first = looks->start[at], end = looks->start[at + 1];
     memmove(looks->face + end + count, looks->face + end, (size_t)(looks->set_faces - end) * sizeof *looks->face);
     if (count > 0) memcpy(looks->face + end, faces, (size_t)count * sizeof *faces);
-    qsort(looks->face + first, (size_t)(end + count - first), sizeof *looks->face, su_order_int32);
+    su_sort(looks->face + first, (size_t)(end + count - first), sizeof *looks->face, su_order_int32);
     int64_t kept = first;
     for (int64_t k = first; k < end + count; k++)
         if (k == first || looks->face[k] != looks->face[kept - 1]) looks->face[kept++] = looks->face[k];

@@ -1,6 +1,7 @@
 #include "geometry/parting.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/intersect.h"
@@ -69,7 +70,7 @@ static su_status find_meetings(const su_surface *s, meeting **out, int64_t *coun
         list[kept].shell[0] = s->component[a], list[kept].shell[1] = s->component[b];
         kept++;
     }
-    qsort(list, (size_t)kept, sizeof *list, by_shells);
+    su_sort(list, (size_t)kept, sizeof *list, by_shells);
     *out = list, *count = kept, list = NULL;
 done:
     su_boxtree_free(&tree);

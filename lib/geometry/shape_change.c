@@ -1,6 +1,7 @@
 #include "geometry/shape_change.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
@@ -96,7 +97,7 @@ su_status su_shape_change(int64_t n, const double *x, int64_t poses, const doubl
         for (int i = 0; i < 3; i++)
             samples[v].cube[i] = (int64_t)floor(fmax(-1e15, fmin(1e15, x[3 * v + i] * SAMPLES / radius)));
     }
-    qsort(samples, (size_t)n, sizeof *samples, compare);
+    su_sort(samples, (size_t)n, sizeof *samples, compare);
     for (int64_t k = 0; k < n; k++)
         if (k == 0 || memcmp(samples[k].cube, samples[k - 1].cube, sizeof samples->cube)) {
             memcpy(points + 3 * count, x + 3 * (int64_t)samples[k].vertex, 3 * sizeof *x);

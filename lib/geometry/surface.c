@@ -1,6 +1,7 @@
 #include "geometry/surface.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 
 #include <float.h>
@@ -45,7 +46,7 @@ static su_status weld(int64_t n, const double *x, const uint8_t *rigid, su_surfa
         for (int i = 0; i < 3; i++) keys[count].x[i] = x[3 * v + i] + 0.0; /* -0 becomes 0 */
         keys[count++].index = (int32_t)v;
     }
-    qsort(keys, (size_t)count, sizeof *keys, compare_points);
+    su_sort(keys, (size_t)count, sizeof *keys, compare_points);
     for (int64_t k = 0, head = 0; k < count; k++) {
         if (memcmp(keys[k].x, keys[head].x, sizeof keys[k].x)) head = k;
         first[keys[k].index] = keys[head].index;
@@ -122,7 +123,7 @@ static su_status keep_triangles(int64_t t, const int32_t *triangles, su_surface 
                 }
         key->index = (int32_t)kept++;
     }
-    qsort(keys, (size_t)kept, sizeof *keys, compare_triangles);
+    su_sort(keys, (size_t)kept, sizeof *keys, compare_triangles);
     for (int64_t k = 1; k < kept; k++)
         if (!memcmp(keys[k].sorted, keys[k - 1].sorted, sizeof keys[k].sorted)) repeated[keys[k].index] = 1;
     for (int64_t k = 0; k < kept; k++) {
@@ -161,7 +162,7 @@ static void sorted_edges(const su_surface *s, half_edge *edges)
             int32_t a = s->triangles[3 * k + i], b = s->triangles[3 * k + (i + 1) % 3];
             edges[3 * k + i] = (half_edge){a < b ? a : b, a < b ? b : a, (int32_t)k, a < b};
         }
-    qsort(edges, (size_t)(3 * s->t), sizeof *edges, compare_edges);
+    su_sort(edges, (size_t)(3 * s->t), sizeof *edges, compare_edges);
 }
 
 static int64_t run_length(const half_edge *edges, int64_t first, int64_t count)

@@ -1,6 +1,7 @@
 #include "geometry/tetmesh.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 
 #include <float.h>
@@ -112,7 +113,7 @@ su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, 
             keys[4 * e + f] = (face_key){{a, b, c}, (int32_t)(4 * e + f)};
             neighbour[4 * e + f] = -1;
         }
-    qsort(keys, (size_t)(4 * t), sizeof *keys, compare_faces);
+    su_sort(keys, (size_t)(4 * t), sizeof *keys, compare_faces);
     for (int64_t k = 0; k + 1 < 4 * t; k++) {
         if (memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) continue;
         neighbour[keys[k].side] = keys[k + 1].side / 4;

@@ -27,7 +27,7 @@ su_status su_blocks_of_tets(const int32_t *number, int64_t rows, int64_t t, cons
         }
     for (int64_t r = 0; r < rows; r++) { /* sorted, each once */
         int64_t from = A.start[r], to = fill[r];
-        qsort(A.column + from, (size_t)(to - from), sizeof *A.column, su_order_int32);
+        su_sort(A.column + from, (size_t)(to - from), sizeof *A.column, su_order_int32);
         A.start[r] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || A.column[k] != A.column[write - 1]) A.column[write++] = A.column[k];

@@ -1,5 +1,6 @@
 #include "physics/collider_mesh.h"
 
+#include "core/order.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 
@@ -32,7 +33,7 @@ static su_status find_neighbours(su_collider_mesh *mesh, su_error *err)
         int32_t a = mesh->triangle[k], b = mesh->triangle[k - k % 3 + (k + 1) % 3];
         sides[k] = (half_edge){a < b ? a : b, a < b ? b : a, (int32_t)(k / 3), (int8_t)(k % 3), a < b};
     }
-    qsort(sides, (size_t)count, sizeof *sides, by_vertices);
+    su_sort(sides, (size_t)count, sizeof *sides, by_vertices);
     for (int64_t k = 0, end; k < count; k = end) {
         for (end = k + 1; end < count && sides[end].low == sides[k].low && sides[end].high == sides[k].high;) end++;
         if (end - k == 2 && sides[k].rising == sides[k + 1].rising) opposed++;

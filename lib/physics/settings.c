@@ -57,7 +57,7 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
             at = end + 1;
         }
     if (settings->teleport_count == 0) return SU_OK;
-    qsort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, su_order_int32);
+    su_sort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, su_order_int32);
     int kept = 1;
     for (int i = 1; i < settings->teleport_count; i++)
         if (settings->teleports[i] != settings->teleports[kept - 1])

@@ -139,7 +139,7 @@ static su_status bake_channel(su_arena *arena, const chain *of, int32_t to, su_s
            *scale = su_arena_alloc(arena, 3 * all, sizeof(double));
     if (!k.times || !translation || !rotation || !scale) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
     gather(from, clip, node, top, k.times);
-    qsort(k.times, (size_t)all, sizeof *k.times, su_order_doubles);
+    su_sort(k.times, (size_t)all, sizeof *k.times, su_order_doubles);
     k.count = 0;
     for (int64_t i = 0; i < all; i++)
         if (i == 0 || k.times[i] > k.times[k.count - 1]) k.times[k.count++] = k.times[i];

@@ -1,3 +1,4 @@
+#include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
 #include "rig/character_internal.h"
@@ -193,7 +194,7 @@ su_status su_character_bones(su_character *c, su_source_skin *source, su_arena *
     sort_bones(&list, renumber);
     for (int64_t k = 0; k < count; k++) in[k].bone = (int32_t)renumber[in[k].bone];
     for (int64_t i = 0; i < c->parts; i++) home[i] = (int32_t)renumber[home[i]];
-    qsort(in, (size_t)count, sizeof *in, compare_influences);
+    su_sort(in, (size_t)count, sizeof *in, compare_influences);
     SU_TRY(build_rows(c, count, in, home, source, scratch, err));
     return keep_bones(c, &list, renumber, err);
 }

@@ -188,7 +188,7 @@ su_status su_joint_curves(su_scene *scene, const su_table *table, const char *pa
     strcpy(copy, name);
     clip->name = copy, clip->start = c.times[0], clip->end = c.times[table->rows - 1];
     for (int64_t i = 0; i + 1 < table->rows; i++) gap[i] = c.times[i + 1] - c.times[i];
-    qsort(gap, (size_t)table->rows - 1, sizeof *gap, su_order_doubles);
+    su_sort(gap, (size_t)table->rows - 1, sizeof *gap, su_order_doubles);
     if (table->rows > 1) clip->key_rate = 1.0 / gap[(table->rows - 2) / 2];
     return SU_OK;
 }

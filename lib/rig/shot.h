@@ -17,7 +17,6 @@ typedef struct su_shot_target {
     su_rig_space rig;      /* parameters, sculpts; its m poses are not looked at beyond the neutral one */
     int64_t nbar;          /* skin vertices */
     const double *neutral; /* (nbar,3); NULL where not known: topology is checked by count only */
-    bool frames_only;      /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
 } su_shot_target;
 
 typedef struct su_shot su_shot;
@@ -44,14 +43,21 @@ typedef struct su_shot_segment {
     double here, there, here_second, there_second;
 } su_shot_segment;
 su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double fraction);
-/* Splines of anything else that frames have: second derivatives (F,width) of f (F,width), and the value at an instant,
- * out (width). */
+/* Splines of all that frames have but the skin: second derivatives (F,width) of f (F,width), and the value at an
+ * instant, out (width). */
 void su_shot_spline(const su_shot *shot, int64_t width, const double *f, double *second);
 void su_shot_blend(su_shot_segment at, int64_t width, const double *f, const double *second, double *out);
-/* Skin (nbar,3) of a frame before corrections, and its second derivatives (0 for shots sampled at frames only: NULL).
- */
+/* Skin (nbar,3) of a frame before corrections. */
 const float *su_shot_points(const su_shot *shot, int64_t frame);
-const float *su_shot_points_second(const su_shot *shot, int64_t frame);
+/* The skin's spline at an instant: here f(frame) + there f(next) + sum over i < count of bend[i] (f(k - 1) - 2 f(k) +
+ * f(k
+ * + 1)), k = first + i. No sum of bends where the instant is a frame. */
+enum { SU_SHOT_REACH = 8, SU_SHOT_BENDS = 2 * SU_SHOT_REACH + 2, SU_SHOT_FRAMES = SU_SHOT_BENDS + 2 };
+typedef struct su_shot_weights {
+    int64_t frame, next, first, count;
+    double here, there, bend[SU_SHOT_BENDS];
+} su_shot_weights;
+su_shot_weights su_shot_weights_at(const su_shot *shot, int64_t frame, double fraction);
 /* Corrections to be added at parameters p (s): their number, at most `a` of the rig; weights (.), *shapes
  * (.,nbar,3). */
 int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes);

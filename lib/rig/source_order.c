@@ -1,3 +1,4 @@
+#include "core/order.h"
 #include "rig/character_internal.h"
 
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int
                                      c->face_counts[*face + k], material ? material[*face + k] : -1};
                 at += order[k].corners;
             }
-        qsort(order, (size_t)polygons, sizeof *order, compare_polygons);
+        su_sort(order, (size_t)polygons, sizeof *order, compare_polygons);
         at = 0;
         for (k = 0; k < polygons; k++) {
             size_t bytes = (size_t)order[k].corners * sizeof *indices;

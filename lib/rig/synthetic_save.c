@@ -1,3 +1,4 @@
+#include "core/order.h"
 #include "rig/synthetic_motion_internal.h"
 
 #include "geometry/affine.h"
@@ -78,7 +79,7 @@ static int64_t joint_speeds(const su_synthetic *m, int64_t F, double fps, const 
 static double percentile_99(int64_t count, double *values)
 {
     if (count == 0) return 0.0;
-    qsort(values, (size_t)count, sizeof *values, compare_numbers);
+    su_sort(values, (size_t)count, sizeof *values, compare_numbers);
     return values[(int64_t)(0.99 * (double)(count - 1))];
 }
 

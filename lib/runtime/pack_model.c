@@ -238,7 +238,7 @@ static su_status choose_inertia(const su_model *source, su_runtime_model *model,
         weight[point] = source->inertia_weights[k] * model->basis.mass[v];
         model->inertia.point[model->inertia.count++] = point;
     }
-    qsort(model->inertia.point, (size_t)model->inertia.count, sizeof *model->inertia.point, su_order_int32);
+    su_sort(model->inertia.point, (size_t)model->inertia.count, sizeof *model->inertia.point, su_order_int32);
     for (int64_t k = 0; k < model->inertia.count; k++) model->inertia.mass[k] = weight[model->inertia.point[k]];
     return SU_OK;
 }

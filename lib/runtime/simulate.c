@@ -49,7 +49,8 @@ struct su_simulation {
     su_blend trail[2];     /* weights of the last two instants planned */
     int64_t serial;        /* of the last instant planned; probes count down from -1 */
     int64_t probe_serial;
-    su_rest_patch whole; /* all vertices, for the rig's own kinetic energy */
+    su_shot_window window; /* of the model's patch, around the block planned last */
+    su_rest_patch whole;   /* all vertices, for the rig's own kinetic energy */
     su_rest_lanes whole_lanes;
     double *whole_work;    /* (threads) room for rig_motion */
     int64_t whole_size;    /* one thread's */
@@ -75,6 +76,7 @@ void su_simulation_free(su_simulation *s)
     free(s->inputs);
     free(s->whole_work);
     free(s->last_h);
+    su_shot_window_free(&s->window);
     su_rest_lanes_free(&s->whole_lanes);
     su_rest_patch_free(&s->whole);
     su_stepper_free(&s->stepper);
@@ -102,8 +104,8 @@ static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pos
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
     su_pose_work *work = s->works + s->threads;
     sample(s, frame, fraction, input);
-    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p},
-                  work->moved);
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, NULL, 1,
+                  &(su_shot_instant){frame, fraction, input->p}, work->moved);
     su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
     su_pose_evaluate(s->model, 1, input, &none, work, pose);
     s->driver.counts.pose_seconds += su_seconds() - start;
@@ -264,6 +266,7 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
+    SU_GO(su_shot_window_create(shot, &model->patch, BLOCK + 1, &s->window, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
     s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
@@ -361,7 +364,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
         su_rig_weights(&model->rig, p, weights);
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
-    su_shot_lanes(s->shot, &s->whole, model->pose_kernels, SU_REST_FRAMES, instants, moved);
+    su_shot_lanes(s->shot, &s->whole, model->pose_kernels, NULL, SU_REST_FRAMES, instants, moved);
     su_rest_lanes_positions(&s->whole_lanes, SU_REST_FRAMES, moved, w, x, NULL);
     for (int k = 0; k < count; k++) {
         const rig_instant *a = at + 2 * k, *b = a + 1;
@@ -483,7 +486,7 @@ static void prepare(su_simulation *s, const bank *coming, int64_t first, int thr
         p->blends[i] = coming->blends + first + i;
         older_blends(s, coming, first + i, p->older[i]);
     }
-    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, p->count, instants, p->work->moved);
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, &s->window, p->count, instants, p->work->moved);
     su_pose_prepare(s->model, p->count, p->inputs, p->blends, p->older, p->work);
 }
 
@@ -502,10 +505,13 @@ static void make_poses(su_simulation *s, bank *coming, int64_t first)
     coming->seconds[first] = su_seconds() - started;
 }
 
+/* Weights of the block, and the frames that its skin points are sums of. */
 static void make_blends(su_simulation *s, bank *coming)
 {
     double started = su_seconds();
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
+    if (coming->count > 0)
+        su_shot_window_cover(&s->window, coming->plan[0].at.frame, coming->plan[coming->count - 1].at.frame);
     for (int64_t i = 0; i < coming->count; i++) {
         const instant *at = coming->plan + i;
         sample(s, at->at.frame, su_shot_fraction(&s->driver, at->at.substep), input);

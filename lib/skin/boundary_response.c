@@ -47,7 +47,7 @@ static su_status find_pattern(const su_ex_rotated *body, const su_blocks *K, int
         clear(near, list, distance);
         for (int64_t k = 0; k < near; k++)
             if (list[k] < body->outer) list[kept++] = list[k];
-        qsort(list, (size_t)kept, sizeof *list, su_order_int32);
+        su_sort(list, (size_t)kept, sizeof *list, su_order_int32);
         if (out->entries + kept > room) {
             room = 2 * (out->entries + kept);
             int32_t *more = realloc(out->column, (size_t)room * sizeof *more);
@@ -85,7 +85,7 @@ static su_status respond(const su_ex_rotated *body, const su_blocks *K, int ring
     memcpy(list, patch, (size_t)count * sizeof *patch);
     int64_t near = reach(K, count, rings + 1, 0, list, distance), inside = 0;
     clear(near, list, distance);
-    qsort(list, (size_t)near, sizeof *list, su_order_int32);
+    su_sort(list, (size_t)near, sizeof *list, su_order_int32);
     for (int64_t k = 0; k < near; k++)
         if (list[k] >= body->outer) position[list[k]] = (int32_t)inside++;
     SU_GO(SU_ALLOC(&full, 3 * body->count, "boundary response", err));

@@ -1,6 +1,7 @@
 /* supple compare: how far a run of a shot is from a reference, usually reduced against full. */
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/order.h"
 #include "core/tool.h"
 #include "fem/compare.h"
 #include "geometry/tetmesh.h"
@@ -176,7 +177,7 @@ static su_status check_estimate(su_tool *tool, job *j)
         if ((full < sim->full && sim->full_frame[full] == k) || frame[k].u_error == 0) continue;
         ratio[check->frames++] = sim->error_estimate[k] / frame[k].u_error;
     }
-    qsort(ratio, (size_t)check->frames, sizeof *ratio, ascending);
+    su_sort(ratio, (size_t)check->frames, sizeof *ratio, ascending);
     for (int64_t k = 0; k < check->frames; k++) within += ratio[k] >= 0.5 && ratio[k] <= 2;
     if (check->frames > 0) {
         check->low = quantile(check->frames, ratio, 0.1), check->median = quantile(check->frames, ratio, 0.5);

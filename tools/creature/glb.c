@@ -73,7 +73,7 @@ static json_t *add_mesh(glb *g, const skeleton *s, const skin *mesh)
     json_t *made = NULL;
     const body *b = s->body;
     double low[3], high[3];
-    if ((g->status = SU_ALLOC(&position, 3 * n, "positions", g->err)) != SU_OK ||
+    if (g->status != SU_OK || (g->status = SU_ALLOC(&position, 3 * n, "positions", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&normal, 3 * n, "normals", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&uv, 2 * n, "texture coordinates", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&color, 4 * n, "colours", g->err)) != SU_OK)
@@ -168,7 +168,7 @@ static json_t *add_clip(glb *g, const skeleton *s, const clip *c)
     float *times = NULL, *moves = NULL, *turns = NULL;
     pose *poses = NULL;
     int hips = joint_find(s, "hips"), frames = c->frames;
-    if ((g->status = SU_ALLOC(&times, frames, "times", g->err)) != SU_OK ||
+    if (g->status != SU_OK || (g->status = SU_ALLOC(&times, frames, "times", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&moves, 3 * frames, "translations", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&turns, 4 * frames, "rotations", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&poses, frames, "poses", g->err)) != SU_OK)

@@ -3,6 +3,7 @@
  * marching tetrahedra", Computers & Graphics 23, 1999); where merging would break the surface it is undone. */
 #include "creature.h"
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -247,7 +248,7 @@ static su_status find_flaws(lattice *l, const builder *b, int64_t *flaws, su_err
             e[2] = b->triangles[3 * t + (i + 2) % 3];
             size[e[0]]++;
         }
-    qsort(edges, (size_t)count, sizeof *edges, by_edge);
+    su_sort(edges, (size_t)count, sizeof *edges, by_edge);
     for (int64_t i = 0; i < count; i++) {
         int32_t back[2] = {edges[i][1], edges[i][0]};
         int twice = i + 1 < count && by_edge(edges[i], edges[i + 1]) == 0;

@@ -37,8 +37,7 @@ static void job_free(job *j)
 static su_status open_shot(su_tool *tool, job *j)
 {
     const su_model *model = &j->model;
-    su_shot_target target = {
-        .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
+    su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     return su_open_shot(tool, &j->anim, j->anim_path, &target, 0, NULL, "model", &j->shot);
 }
 

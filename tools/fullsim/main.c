@@ -110,7 +110,7 @@ static su_status allocate_sim(su_tool *tool, job *j)
 {
     su_sim *sim = &j->sim;
     su_error *err = &tool->err;
-    SU_TRY(su_sim_take_full(sim, j->anim.F, j->fit.m, j->tet.n, j->anim.times, err));
+    SU_TRY(su_sim_take_full(sim, tool->output, j->anim.F, j->fit.m, j->tet.n, j->anim.times, err));
     if (!j->options.self_contact) return SU_OK;
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contacts, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contact_depth, sim->F, err));

@@ -1,6 +1,7 @@
 #include "parts.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held, 
     }
     for (int64_t q = 0; q < held->parts; q++)
         for (int i = 0; i < 3; i++) parts[q].place[i] /= 4.0 * (double)parts[q].tets;
-    qsort(parts, (size_t)held->parts, sizeof *parts, compare);
+    su_sort(parts, (size_t)held->parts, sizeof *parts, compare);
     say(tool, mesh->n, held, parts);
     json_t *list = json_array();
     for (int64_t k = 0; k < held->parts; k++)

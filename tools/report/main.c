@@ -96,8 +96,7 @@ static su_status load(su_tool *tool, job *j)
     if (j->modes_path && j->modes.n != model->n)
         return su_fail(err, SU_INPUT, "%s: %lld flesh vertices, the model has %lld", j->modes_path,
                        (long long)j->modes.n, (long long)model->n);
-    su_shot_target target = {
-        .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
+    su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
     SU_TRY(su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
                                  err));

@@ -27,7 +27,8 @@ static su_status allocate_full(su_tool *tool, take *t, const su_full_stretches *
     int64_t row = 0;
     sim->n = t->j->model.n, sim->full = stretches->frames;
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, sim->full, &tool->err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_u, sim->full * 3 * sim->n, &tool->err));
+    SU_TRY(su_scratch_map(&sim->file.arena, t->output, sim->full * 3 * sim->n * (int64_t)sizeof *sim->full_u,
+                          &sim->full_u, &tool->err));
     for (int64_t i = 0; i < stretches->count; i++)
         for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++)
             sim->full_frame[row++] = (int32_t)k;

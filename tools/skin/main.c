@@ -165,8 +165,7 @@ static su_status load(su_tool *tool, job *j)
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
     SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", err));
     su_embedded_neutral(&j->tet, j->neutral);
-    su_shot_target target = {
-        .rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral, .frames_only = true};
+    su_shot_target target = {.rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral};
     SU_TRY(su_open_shot(tool, &j->anim, path[2], &target, 0, NULL, "character", &j->shot));
     SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external,
                               &j->settings, err));
@@ -253,7 +252,7 @@ static su_status run(su_tool *tool, job *j)
     if (j->clean) return clean_poses(tool, j);
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
-    SU_TRY(su_sim_take_full(&j->sim, j->to - j->from, j->fit.m, j->tet.n, j->anim.times + j->from, err));
+    SU_TRY(su_sim_take_full(&j->sim, tool->output, j->to - j->from, j->fit.m, j->tet.n, j->anim.times + j->from, err));
     su_skin_source source = {&j->anim, j->shot, NULL};
     if (su_skin_shot_create(&j->tet, &j->fit, &source, &j->options, &j->skin, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);

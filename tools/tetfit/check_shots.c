@@ -106,8 +106,7 @@ static su_status make_track(su_tool *tool, const shot_check *check, const char *
     su_anim anim = {0};
     su_shot *shot = NULL;
     su_status status;
-    su_shot_target target = {
-        .rig = su_rig_of_fit(fit), .nbar = check->poses->nbar, .neutral = check->poses->neutral, .frames_only = true};
+    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = check->poses->nbar, .neutral = check->poses->neutral};
     target.rig.param_names = json_object_get(check->poses->file.meta, "param_names"); /* the fit has none yet */
     out->path = path;
     SU_GO(su_anim_load(path, &anim, err));

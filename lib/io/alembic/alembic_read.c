@@ -436,7 +436,7 @@ static double median_gap(const su_abc_time *sampling, int64_t samples)
     double *gaps = count > 1 ? malloc((size_t)(count - 1) * sizeof *gaps) : NULL, gap = 0.0;
     if (!gaps) return 0.0;
     for (int64_t i = 0; i + 1 < count; i++) gaps[i] = sampling->times[i + 1] - sampling->times[i];
-    qsort(gaps, (size_t)count - 1, sizeof *gaps, su_order_doubles);
+    su_sort(gaps, (size_t)count - 1, sizeof *gaps, su_order_doubles);
     gap = gaps[(count - 1) / 2];
     free(gaps);
     return gap;

@@ -383,9 +383,7 @@ static su_status glb_create(su_cache_writer *w, su_error *err)
         SU_TRY(su_glb_skin_create(w->layout.skin, &w->skin, err));
         SU_TRY(SU_ALLOC(&w->gathered[0], 3 * w->layout.vertices, "a frame", err));
     }
-    SU_TRY(su_output_open(&w->spool, w->path, err));
-    unlink(w->spool.temporary);
-    return SU_OK;
+    return su_output_open_scratch(&w->spool, w->path, err);
 }
 
 static su_status glb_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,

@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -336,7 +337,7 @@ static su_status fill_groups(parser *p)
     free(looks->face);
     looks->face = NULL;
     SU_TRY(SU_ALLOC(&looks->face, pairs, "groups", p->err));
-    if (pairs > 0) qsort(pair, (size_t)pairs, 2 * sizeof *pair, by_group);
+    if (pairs > 0) su_sort(pair, (size_t)pairs, 2 * sizeof *pair, by_group);
     int64_t sets = 0;
     for (int64_t i = 0, k = 0; i < looks->sets; i++) {
         int64_t first = kept;

@@ -142,7 +142,7 @@ static double median_gap(int64_t count, const double *times)
     double *gap = malloc((size_t)(count - 1) * sizeof *gap), middle = 0.0;
     if (!gap) return 0.0;
     for (int64_t k = 0; k + 1 < count; k++) gap[k] = times[k + 1] - times[k];
-    qsort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
+    su_sort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
     middle = gap[(count - 1) / 2];
     free(gap);
     return middle;

@@ -140,7 +140,7 @@ su_status su_sequence_abc_times(su_sequence *s, const char *path, su_error *err)
         }
         all = grown;
         memcpy(all + count, own, (size_t)samples * sizeof *all);
-        qsort(all, (size_t)(count += samples), sizeof *all, su_order_doubles);
+        su_sort(all, (size_t)(count += samples), sizeof *all, su_order_doubles);
         samples = count, count = 0; /* each time once */
         for (int64_t k = 0; k < samples; k++)
             if (count == 0 || all[k] - all[count - 1] > SAME_TIME) all[count++] = all[k];

@@ -1,6 +1,7 @@
 #include "io/cache/sequence_files.h"
 
 #include "core/file.h"
+#include "core/order.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -155,7 +156,7 @@ su_status su_file_list_find(const char *path, su_file_list *list, su_error *err)
     *list = (su_file_list){0};
     if (status == SU_OK && su_is_pattern(path)) {
         status = read_folder(path, folder, &files, &count, err);
-        if (status == SU_OK && count > 1) qsort(files, (size_t)count, sizeof *files, by_number);
+        if (status == SU_OK && count > 1) su_sort(files, (size_t)count, sizeof *files, by_number);
         if (status == SU_OK) status = check_numbers(path, count, files, err);
     } else if (status == SU_OK) {
         one.number = last_number(su_base_name(path));

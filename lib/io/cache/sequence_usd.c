@@ -487,7 +487,7 @@ su_status su_sequence_usd_times(su_sequence *s, const char *path, su_error *err)
                 }
         }
     }
-    if (count > 1) qsort(all, (size_t)count, sizeof *all, su_order_doubles);
+    if (count > 1) su_sort(all, (size_t)count, sizeof *all, su_order_doubles);
     int64_t kept = 0;
     for (int64_t k = 0; k < count; k++)
         if (kept == 0 || all[k] - all[kept - 1] > SAME_CODE) all[kept++] = all[k];

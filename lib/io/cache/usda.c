@@ -22,7 +22,7 @@ struct su_usda_writer {
     su_output out;
     su_status status; /* of the text so far; the first failure sticks */
     su_error *err;
-    FILE *spool; /* frames as f32: per frame, channel by channel, part by part */
+    su_output spool; /* frames as f32: per frame, channel by channel, part by part */
     int64_t frames, frame_floats;
     float *values; /* one part */
     su_cache_tree tree;
@@ -98,7 +98,6 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
                          su_usda_writer **out, su_error *err)
 {
     su_usda_writer *w = NULL;
-    char *name = NULL;
     SU_TRY(SU_ALLOC(&w, 1, "a USD layer", err));
     w->layout = layout, w->parts = parts, w->err = err;
     w->frame_floats = 3 * layout->vertices * (1 + layout->velocities + layout->normals);
@@ -109,19 +108,8 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
     if (layout->looks)
         SU_GO(su_usd_names_create(layout->looks->materials, layout->looks->material_names, &w->material, err));
     SU_GO(su_output_open(&w->out, path, err));
-    if (asprintf(&name, "%s.frames", w->out.temporary) < 0) {
-        name = NULL;
-        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
-        goto done;
-    }
-    unlink(name); /* one that a killed process left */
-    w->spool = fopen(name, "w+bx");
-    if (w->spool)
-        unlink(name);
-    else
-        status = su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot write here: %s", path, strerror(errno));
+    SU_GO(su_output_open_scratch(&w->spool, path, err));
 done:
-    free(name);
     if (status != SU_OK)
         su_usda_abandon(w);
     else
@@ -138,7 +126,7 @@ su_status su_usda_frame(su_usda_writer *w, const float *points, const float *vel
         for (int i = 0; i < w->parts->count && channels[c]; i++) {
             const su_cache_part *part = &w->parts->part[i];
             su_cache_part_gather(part, channels[c], w->values);
-            if (fwrite(w->values, 3 * sizeof(float), (size_t)part->vertices, w->spool) != (size_t)part->vertices)
+            if (fwrite(w->values, 3 * sizeof(float), (size_t)part->vertices, w->spool.stream) != (size_t)part->vertices)
                 return su_fail(err, SU_AGAIN, "%s: cannot write: %s", w->out.path, strerror(errno));
         }
     w->frames++;
@@ -154,8 +142,8 @@ static const float *spooled(su_usda_writer *w, int64_t frame, int channel, int p
     if (channel != POINTS) at += 3 * w->layout->vertices;
     for (int i = 0; i < part; i++) at += 3 * w->parts->part[i].vertices;
     size_t count = 3 * (size_t)w->parts->part[part].vertices;
-    if (w->status == SU_OK && (fseeko(w->spool, at * (int64_t)sizeof(float), SEEK_SET) != 0 ||
-                               fread(w->values, sizeof(float), count, w->spool) != count))
+    if (w->status == SU_OK && (fseeko(w->spool.stream, at * (int64_t)sizeof(float), SEEK_SET) != 0 ||
+                               fread(w->values, sizeof(float), count, w->spool.stream) != count))
         w->status = su_fail(w->err, SU_AGAIN, "%s: cannot read frames back: %s", w->out.path, strerror(errno));
     return w->values;
 }
@@ -426,7 +414,8 @@ static void print_layer(su_usda_writer *w)
 su_status su_usda_commit(su_usda_writer *w, su_error *err)
 {
     w->err = err;
-    if (fflush(w->spool) != 0) w->status = su_fail(err, SU_AGAIN, "%s: cannot write: %s", w->out.path, strerror(errno));
+    if (fflush(w->spool.stream) != 0)
+        w->status = su_fail(err, SU_AGAIN, "%s: cannot write: %s", w->out.path, strerror(errno));
     print_layer(w);
     su_status status = w->status == SU_OK ? su_output_commit(&w->out, err) : w->status;
     su_usda_abandon(w);
@@ -436,7 +425,7 @@ su_status su_usda_commit(su_usda_writer *w, su_error *err)
 void su_usda_abandon(su_usda_writer *w)
 {
     if (!w) return;
-    if (w->spool) fclose(w->spool);
+    su_output_abandon(&w->spool);
     su_output_abandon(&w->out);
     free(w->values);
     if (w->layout->looks) su_usd_names_free(w->layout->looks->materials, w->material);

@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -239,7 +240,7 @@ static su_status read_samples(parser *p, su_usda_attribute *attribute)
         attribute->sample[attribute->samples++] = (su_usda_sample){number, v};
     }
     if (attribute->samples > 1)
-        qsort(attribute->sample, (size_t)attribute->samples, sizeof *attribute->sample, by_time);
+        su_sort(attribute->sample, (size_t)attribute->samples, sizeof *attribute->sample, by_time);
     return SU_OK;
 }
 

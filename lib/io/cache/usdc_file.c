@@ -369,7 +369,10 @@ static void put_tokens(su_usdc_file *f)
     size_t bytes = 0, at = 0;
     for (int64_t i = 0; i < f->tokens.count; i++) bytes += strlen(((char **)f->tokens.data)[i]) + 1;
     char *text = f->status == SU_OK ? malloc(bytes + 1) : NULL;
-    if (!text) return;
+    if (!text) {
+        if (f->status == SU_OK) f->status = su_fail(f->err, SU_AGAIN, "%s: out of memory", f->out.path);
+        return;
+    }
     for (int64_t i = 0; i < f->tokens.count; i++) {
         size_t length = strlen(((char **)f->tokens.data)[i]) + 1;
         memcpy(text + at, ((char **)f->tokens.data)[i], length);

@@ -76,8 +76,7 @@ su_status su_vat_create(const char *path, const su_cache_layout *layout, const s
     SU_GO(SU_ALLOC(&w->values, 3 * layout->vertices, "a frame", err));
     SU_GO(SU_ALLOC(&w->first, 3 * layout->vertices, "a frame", err));
     SU_GO(SU_ALLOC(&w->texels, 3 * w->width, "a row", err));
-    SU_GO(su_output_open(&w->spool, path, err));
-    unlink(w->spool.temporary);
+    SU_GO(su_output_open_scratch(&w->spool, path, err));
 done:
     if (status != SU_OK)
         su_vat_abandon(w);

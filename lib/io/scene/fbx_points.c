@@ -1,3 +1,4 @@
+#include "core/order.h"
 #include "io/scene/control_points.h"
 #include "io/scene/fbx_records.h"
 
@@ -170,7 +171,7 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
         list_binary_models((unsigned char *)data, size, &list);
     else
         list_text_models(data, &list);
-    if (list.count > 1) qsort(list.item, (size_t)list.count, sizeof *list.item, compare_models);
+    if (list.count > 1) su_sort(list.item, (size_t)list.count, sizeof *list.item, compare_models);
     su_fbx_name *out = su_arena_alloc(arena, list.count, sizeof *out);
     for (int64_t i = 0; out && i < list.count; i++)
         if (i > 0 && list.item[i].length > 0 && same_name(&list.item[i - 1], list.item[i].place, list.item[i].length))

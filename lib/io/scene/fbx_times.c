@@ -1,3 +1,4 @@
+#include "core/order.h"
 #include "io/scene/control_points.h"
 #include "io/scene/fbx_records.h"
 
@@ -330,7 +331,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
         read_binary(data, size, &l);
     else
         read_text(data, &l);
-    if (l.links > 1) qsort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
+    if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
     for (int64_t c = 0; c < scene->clips; c++) {
         su_scene_clip *clip = &scene->clip[c];
         char number[32]; /* of a clip whose stack has no name */

@@ -160,8 +160,7 @@ static int parse_json(su_gltf *g, const su_gltf_bytes *text)
         }
         g->json = json_loadb((char *)clean, text->size - skip, JSON_DISABLE_EOF_CHECK, &error);
     }
-    if (!g->json && (json_error_code(&error) == json_error_out_of_memory || su_json_missed_memory()))
-        return no_memory(g);
+    if (su_json_missed_memory()) return no_memory(g); /* whatever it says: it may have gone on with half a name */
     if (!g->json) return su_gltf_fail(g, "its JSON is broken at line %d: %s", error.line, error.text);
     return json_is_object(g->json) ? 0 : su_gltf_fail(g, "its JSON is no glTF");
 }

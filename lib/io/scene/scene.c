@@ -146,7 +146,7 @@ static int measure_track(int64_t count, const double *times, int64_t *most, su_s
     double *gap = su_arena_alloc(arena, count - 1, sizeof *gap);
     if (!gap) return 1;
     for (int64_t i = 0; i + 1 < count; i++) gap[i] = times[i + 1] - times[i];
-    qsort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
+    su_sort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
     double median = gap[(count - 1) / 2];
     if (median > 0.0) clip->key_rate = 1.0 / median, *most = count;
     return 0;

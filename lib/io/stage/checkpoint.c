@@ -15,7 +15,7 @@ typedef struct column {
     void *data;
 } column;
 
-enum { COLUMNS = 9 };
+enum { COLUMNS = 12 };
 
 /* Those that this sim has; returns how many. */
 static int list_columns(const su_sim *sim, column out[COLUMNS])
@@ -28,6 +28,9 @@ static int list_columns(const su_sim *sim, column out[COLUMNS])
                                   {"energy", SU_F64, 3, sim->energy},
                                   {"iterations", SU_I32, 1, sim->iterations},
                                   {"status", SU_I32, 1, sim->status},
+                                  {"contacts", SU_I32, 1, sim->contacts},
+                                  {"contact_depth", SU_F64, 1, sim->contact_depth},
+                                  {"rig_depth", SU_F64, 1, sim->rig_depth},
                                   {"u", SU_F64, 3 * sim->n, sim->u}};
     int count = 0;
     for (int k = 0; k < COLUMNS; k++)

@@ -259,10 +259,12 @@ su_status su_schema_save_streamed(const su_schema *schema, const char *path, con
             return su_fail(err, SU_FAILED, "%s: array '%s' is too large", path, field->name);
     }
     /* What we made ourselves and would refuse to read is a failure of the numerics, not of an input. */
-    if (check_object(schema, object, path, err) != SU_OK) {
+    status = check_object(schema, object, path, err);
+    if (status == SU_INPUT) {
         if (err) err->status = SU_NUMERICS;
         return SU_NUMERICS;
     }
+    if (status != SU_OK) return status;
     if (!(meta = final_meta(schema, head))) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     SU_GO(su_npz_create(path, &writer, err));
     for (int i = 0; i < schema->count; i++) {

@@ -1,4 +1,6 @@
 #include "io/stage/sim.h"
+
+#include "core/file.h"
 #include "io/stage/field.h"
 
 #include <string.h>
@@ -58,7 +60,8 @@ const su_schema su_sim_schema = {
     "supple.sim", 1, sizeof(su_sim), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts), check_sim,
 };
 
-su_status su_sim_take_full(su_sim *sim, int64_t F, int64_t m, int64_t n, const double *times, su_error *err)
+su_status su_sim_take_full(su_sim *sim, const char *output, int64_t F, int64_t m, int64_t n, const double *times,
+                           su_error *err)
 {
     sim->F = F, sim->m = m, sim->n = n;
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->times, F, err));
@@ -66,7 +69,7 @@ su_status su_sim_take_full(su_sim *sim, int64_t F, int64_t m, int64_t n, const d
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, F * 3, err));
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, F, err));
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, F * 3 * n, err));
+    SU_TRY(su_scratch_map(&sim->file.arena, output, F * 3 * n * (int64_t)sizeof *sim->u, &sim->u, err));
     memcpy(sim->times, times, (size_t)F * sizeof *times);
     return SU_OK;
 }

@@ -35,9 +35,10 @@ typedef struct su_sim {
 
 extern const su_schema su_sim_schema;
 
-/* Room for F frames of a run in the full space, all 0 but for times (F), copied: no optional array but u. Frees with
- * the file. */
-su_status su_sim_take_full(su_sim *sim, int64_t F, int64_t m, int64_t n, const double *times, su_error *err);
+/* Room for F frames of a run in the full space, all 0 but for times (F), copied: no optional array but u, which waits
+ * in a file beside the output and not in memory. Frees with the file. */
+su_status su_sim_take_full(su_sim *sim, const char *output, int64_t F, int64_t m, int64_t n, const double *times,
+                           su_error *err);
 
 /* As su_schema_load, _save and _free. */
 su_status su_sim_load(const char *path, su_sim *sim, su_error *err);

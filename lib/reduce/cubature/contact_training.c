@@ -1,6 +1,7 @@
 #include "reduce/cubature/contact_training.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "core/threads.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
@@ -384,7 +385,7 @@ static su_status try_direct(su_contact_training *t, su_error *err)
     SU_GO(SU_ALLOC(&sorted, t->count, "contact pairs", err));
     for (int64_t k = 0; k < t->count; k++)
         if (t->met[k].state == 0) sorted[all] = t->met[k], sorted[all++].key = k;
-    qsort(sorted, (size_t)all, sizeof *sorted, compare_met);
+    su_sort(sorted, (size_t)all, sizeof *sorted, compare_met);
     for (int64_t k = 0; k < all; k++)
         count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
     SU_GO(SU_ALLOC(&a, count * rows, "contact pairs", err));

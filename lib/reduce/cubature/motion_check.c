@@ -126,7 +126,7 @@ static void summarize(const check *c, su_motion_error *out)
 {
     for (int64_t k = 0; k < c->basis->f; k++)
         if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
-    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
+    su_sort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
 }
 

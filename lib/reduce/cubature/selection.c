@@ -6,6 +6,7 @@
 #include "reduce/cubature/selection.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "reduce/cubature/selection_pool.h"
 
 #include <math.h>
@@ -189,7 +190,7 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
     int64_t listed = 0;
     for (int64_t e = 0; e < p->points->count; e++)
         if (s->score[e] > 0) list[listed++] = (scored){s->score[e], (int32_t)e};
-    qsort(list, (size_t)listed, sizeof *list, by_score);
+    su_sort(list, (size_t)listed, sizeof *list, by_score);
     memset(s->taken, 0, (size_t)p->points->vertex_count);
     const int kind = (int)p->points->kind;
     int64_t found = 0;
@@ -226,7 +227,7 @@ static su_status drop_members(search *s, int64_t count, su_error *err)
     SU_GO(SU_ALLOC(&list, t->count, "cubature set", err));
     SU_GO(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, loss, err));
     for (int64_t k = 0; k < t->count; k++) list[k] = (scored){loss[k], (int32_t)k};
-    qsort(list, (size_t)t->count, sizeof *list, by_score);
+    su_sort(list, (size_t)t->count, sizeof *list, by_score);
     for (int64_t k = count; k < t->count; k++) {
         s->member[s->pool.candidate[t->slot[list[k].candidate]]] = 0;
         t->slot[list[k].candidate] = -1;
@@ -346,7 +347,7 @@ static su_status hand_over(search *s, su_selection *out, su_error *err)
     int64_t(*order)[2];
     SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
     for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
-    qsort(order, (size_t)t->count, sizeof *order, by_candidate);
+    su_sort(order, (size_t)t->count, sizeof *order, by_candidate);
     su_status exact = su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, s->errors, err);
     if (exact != SU_OK) {
         free(order);

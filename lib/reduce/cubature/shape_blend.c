@@ -1,6 +1,7 @@
 #include "reduce/cubature/shape_blend.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
@@ -73,7 +74,7 @@ static su_status make_laplacian(su_shape_blend *blend, su_error *err)
                 list[count++] = (entry){column, row, (int32_t)e, blend->volume[e] * su_dot3(g + 3 * a, g + 3 * b)};
             }
     for (int64_t v = 0; v < n; v++) list[count++] = (entry){(int32_t)v, (int32_t)v, INT32_MAX, blend->anchor[v]};
-    qsort(list, (size_t)count, sizeof *list, compare_entries);
+    su_sort(list, (size_t)count, sizeof *list, compare_entries);
     L->size = n, L->owns_pattern = 1;
     SU_GO(SU_ALLOC(&L->start, n + 1, "Laplacian", err));
     SU_GO(SU_ALLOC(&L->row, count, "Laplacian", err));

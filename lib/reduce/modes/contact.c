@@ -1,6 +1,7 @@
 #include "reduce/modes/contact.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
@@ -312,7 +313,7 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
     SU_GO(SU_ALLOC(&carries, n, "contact", err));
     SU_GO(SU_ALLOC(&patches, n, "contact", err));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
-    qsort(patches, (size_t)count, sizeof *patches, larger_patch);
+    su_sort(patches, (size_t)count, sizeof *patches, larger_patch);
     for (int64_t p = 0; p < count; p++)
         for (int64_t k = patches[p].first; k < patches[p].first + patches[p].count; k++) {
             int32_t v = members[k];

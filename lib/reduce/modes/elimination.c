@@ -373,7 +373,7 @@ su_status su_elimination_reduce(const su_elimination *Z, const su_sparse *K, su_
     visit_blocks(Z, K, list_block, &g); /* moves start[q + 1] from the start of q to its end */
     for (int64_t q = 0, from = 0; q < Z->kept; q++) {
         int64_t to = g.start[q + 1], first = write;
-        qsort(g.row + from, (size_t)(to - from), sizeof *g.row, su_order_int32);
+        su_sort(g.row + from, (size_t)(to - from), sizeof *g.row, su_order_int32);
         for (int64_t k = from; k < to; k++)
             if (write == first || g.row[write - 1] != g.row[k]) g.row[write++] = g.row[k];
         g.start[q] = first, from = to;

@@ -23,7 +23,7 @@ static su_status weigh_frames(const su_play *play, const su_played_shots *shapes
     SU_TRY(SU_ALLOC(&sorted, shapes->count, "states", err));
     SU_GO(SU_ALLOC(&energy, shot_count, "states", err));
     memcpy(sorted, sizes, (size_t)shapes->count * sizeof *sorted);
-    qsort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
+    su_sort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
     double least = play->plan->least_motion * sorted[shapes->count / 2];
     for (int64_t k = 0; k < shapes->count; k++) {
         factor[k] = sizes[k] > 0 ? 1 / (sizes[k] + least) : 0;

@@ -45,7 +45,7 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
     int64_t write = 0;
     for (int64_t v = 0; v < n; v++) { /* sorted, each once */
         int64_t from = L->start[v], to = fill[v];
-        qsort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
+        su_sort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
         L->start[v] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
@@ -106,7 +106,7 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
                     sum[i] += scale * L->value[b];
                 }
             }
-            if (pass) qsort(list, (size_t)count, sizeof *list, su_order_int32);
+            if (pass) su_sort(list, (size_t)count, sizeof *list, su_order_int32);
             for (int64_t k = 0; k < count; k++) {
                 seen[list[k]] = 0;
                 if (pass) Q->row[write + k] = number[list[k]], Q->value[write + k] = sum[list[k]];

@@ -66,7 +66,7 @@ static su_status each_load(sampler *s, const su_play *play, int number, int64_t 
     const su_fit *fit = play->fit;
     const su_anim *anim = &play->anims[number];
     su_shot *shot;
-    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar, .frames_only = true};
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar};
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, play->paths[number], &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;

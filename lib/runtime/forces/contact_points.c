@@ -39,7 +39,7 @@ su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_
         SU_GO(su_fail(err, SU_AGAIN, "no memory for contact of %lld vertices", (long long)n));
     SU_GO(SU_ALLOC(&pair, 2 * n, "contact", err));
     for (int64_t v = 0; v < n; v++) pair[2 * v] = place[v], pair[2 * v + 1] = (int32_t)v;
-    qsort(pair, (size_t)n, 2 * sizeof *pair, su_order_int32); /* by place, which no two vertices share */
+    su_sort(pair, (size_t)n, 2 * sizeof *pair, su_order_int32); /* by place, which no two vertices share */
     for (int64_t v = 0; v < n; v++) p.order[v] = pair[2 * v + 1];
     *out = p;
     p = (su_contact_points){0};

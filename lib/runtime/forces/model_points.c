@@ -1,6 +1,7 @@
 #include "runtime/forces/model_points.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -178,10 +179,10 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
                 s.bits[w] |= of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]].bits[w];
         if (!empty(&s)) tets[count++] = s;
     }
-    qsort(tets, (size_t)count, sizeof *tets, compare_members);
+    su_sort(tets, (size_t)count, sizeof *tets, compare_members);
     su_status status;
     SU_GO(rank_tets(source, model, count, of, tets, err));
-    qsort(tets, (size_t)count, sizeof *tets, compare_members);
+    su_sort(tets, (size_t)count, sizeof *tets, compare_members);
     SU_GO(SU_ALLOC(sorted, model->tets.count, "cubature tets", err));
     int64_t at = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -263,7 +264,7 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         model->points.with_rows += sorted[count].rank < 2;
         sorted[count++].item = (int32_t)v;
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_members);
+    su_sort(sorted, (size_t)count, sizeof *sorted, compare_members);
     model->points.count = count;
     int64_t entries;
     SU_GO(make_panels(model, count, 0, sorted, &model->points.panel, &model->points.panels, &entries, err));

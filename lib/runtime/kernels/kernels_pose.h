@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Frames in lanes: eight of doubles, sixteen of floats. */
-enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 2 * SU_REST_FRAMES };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 20 * SU_REST_FRAMES };
 /* Numbers that a vertex, tet or node takes in arrays of eight frames, and of sixteen. */
 enum {
     SU_POINT_FRAMES = 3 * SU_FRAMES,     /* a position (3,8) */
@@ -31,6 +31,21 @@ typedef struct su_node_rows {
     const int32_t *node;
     const float *weight;
 } su_node_rows;
+
+/* Terms of a sum over frames, one of these for each of its lanes. */
+typedef struct su_shot_terms {
+    int64_t count;
+    int32_t row[SU_SAMPLED]; /* into the frames */
+    float weight[SU_SAMPLED][SU_REST_FRAMES] __attribute__((aligned(64)));
+} su_shot_terms;
+
+/* Instants of a shot in lanes, each a sum over frames (rig/shot.h, su_shot_weights): of what they are themselves, and
+ * of their second differences with the frames that stand before and behind them. Where nothing moves these are 0. */
+typedef struct su_shot_sum {
+    int64_t frames;                /* at most SU_SAMPLED */
+    const float *const *positions; /* (frames) each (.,3) */
+    su_shot_terms own, bent;
+} su_shot_sum;
 
 /* How vertices follow skin points: x = base + sum of weight * displacement of the point at index + sum over m of w *
  * corrections. What is added to base is of the size of the motion, so that floats give x to 1e-7 of that. */
@@ -102,10 +117,8 @@ typedef struct su_pose_kernels {
                             const float *in, float *const out[SU_FRAMES]);
     /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
     void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
-    /* The same from a shot's frames, at most SU_SAMPLED: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0]
-     * (positions - neutral) + c[.][1] seconds, both (.,3) at `list` (points, ascending); neutral (points,3). */
-    void (*sample)(int64_t points, const int32_t *list, const double *neutral, int64_t frames,
-                   const float *const *positions, const float *const *seconds, const float *c, float *moved);
+    /* The same from a shot's frames: moved (points,3,16) at `list` (points, ascending) of these; neutral (points,3). */
+    void (*sample)(int64_t points, const int32_t *list, const double *neutral, const su_shot_sum *sum, float *moved);
     /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16):
      * displacements of skin points; w (m,16). near (count,3,16): all vertices, from their middle, in float; NULL: not
      * wanted. Here and in the next three lanes from `frames` on may stay as they are: whole vectors are filled. */

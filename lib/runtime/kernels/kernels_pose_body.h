@@ -64,40 +64,47 @@ static void moved(int64_t count, const double *neutral, const double *const skin
         for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
 }
 
-/* One point; `wide`: one number more can be read behind it. The neutral position is taken off in two floats, so that a
- * difference is rounded as what it is. */
-INLINE void sample_point(int64_t frames, int64_t from, const double *neutral, const float *const *positions,
-                         const float *const *seconds, const float *c, bool wide, float *out)
+/* One point or two, whose sums need not wait for each other; `wide`: one number more can be read behind each. The
+ * neutral position is taken off in two floats, so that a difference is rounded as what it is. */
+INLINE void sample_points(int points, const int32_t *list, const double *neutral, const su_shot_sum *of, bool wide,
+                          float *out)
 {
-    float moved[SU_SAMPLED][4] __attribute__((aligned(16)));
-    v4 at = {neutral[0], neutral[1], neutral[2], 0};
-    f4 high = NARROW4(at), low = NARROW4(at - WIDEN4(high));
-    for (int64_t n = 0; n < frames; n++) {
-        const float *x = positions[n] + from;
-        f4 here = wide ? (f4)(*(const f4u *)x) : (f4){x[0], x[1], x[2], 0};
-        *(f4 *)moved[n] = (here - high) - low;
+    f4 moved[2][SU_SAMPLED], bent[2][SU_SAMPLED];
+    UNROLL_FOR (int k = 0; k < points; k++) {
+        v4 at = {neutral[3 * k], neutral[3 * k + 1], neutral[3 * k + 2], 0};
+        f4 high = NARROW4(at), low = NARROW4(at - WIDEN4(high));
+        for (int64_t n = 0; n < of->frames; n++) {
+            const float *x = of->positions[n] + 3 * (int64_t)list[k];
+            f4 here = wide ? (f4)(*(const f4u *)x) : (f4){x[0], x[1], x[2], 0};
+            moved[k][n] = (here - high) - low;
+        }
+        for (int64_t n = 0; n < of->bent.count; n++) {
+            const f4 *row = moved[k] + of->bent.row[n];
+            bent[k][n] = (row[-1] - row[0]) - (row[0] - row[1]);
+        }
     }
     for (int part = 0; part < 16; part += FLOATS) {
-        floats sum[3] = {{0}};
-        for (int64_t n = 0; n < frames; n++) {
-            const float *second = seconds[n] + from;
-            floats own = *(const floats *)(c + 32 * n + part), bend = *(const floats *)(c + 32 * n + 16 + part);
-            UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += moved[n][i] * own + second[i] * bend;
+        floats sum[2][3] = {{{0}}};
+        for (int64_t n = 0; n < of->own.count; n++) {
+            floats weight = *(const floats *)(of->own.weight[n] + part);
+            UNROLL_FOR (int k = 0; k < points; k++)
+                UNROLL_FOR (int i = 0; i < 3; i++) sum[k][i] += moved[k][of->own.row[n]][i] * weight;
         }
-        UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(out + 16 * i + part) = sum[i];
+        for (int64_t n = 0; n < of->bent.count; n++) {
+            floats weight = *(const floats *)(of->bent.weight[n] + part);
+            UNROLL_FOR (int k = 0; k < points; k++)
+                UNROLL_FOR (int i = 0; i < 3; i++) sum[k][i] += bent[k][n][i] * weight;
+        }
+        UNROLL_FOR (int k = 0; k < points; k++)
+            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(out + SU_POINT_WIDE * k + 16 * i + part) = sum[k][i];
     }
 }
 
-static void sample(int64_t points, const int32_t *list, const double *neutral, int64_t frames,
-                   const float *const *positions, const float *const *seconds, const float *c, float *out)
+static void sample(int64_t points, const int32_t *list, const double *neutral, const su_shot_sum *of, float *out)
 {
-    for (int64_t k = 0; k < points; k++) {
-        int64_t from = 3 * (int64_t)list[k];
-        if (k + 1 < points)
-            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, true, out + SU_POINT_WIDE * k);
-        else
-            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, false, out + SU_POINT_WIDE * k);
-    }
+    int64_t k = 0;
+    for (; k + 2 < points; k += 2) sample_points(2, list + k, neutral + 3 * k, of, true, out + SU_POINT_WIDE * k);
+    for (; k < points; k++) sample_points(1, list + k, neutral + 3 * k, of, false, out + SU_POINT_WIDE * k);
 }
 
 /* Sums over the even and the odd of what a vertex follows, as three sums alone would wait for themselves. */
