@@ -219,7 +219,7 @@ static void skin_lies_on_the_spline_of_the_whole_clip(void **unused)
             su_shot_blend(su_shot_segment_at(shot, k, t), WIDTH, f, second, spline);
             for (int i = 0; i < WIDTH; i++) most = fmax(most, fabs(skin[i] - spline[i]));
         }
-    assert_near(most / bend, 0, 4e-6);
+    assert_near(most / bend, 0, 3e-8);
     su_shot_free(shot);
 }
 

@@ -52,7 +52,7 @@ const float *su_shot_points(const su_shot *shot, int64_t frame);
 /* The skin's spline at an instant: here f(frame) + there f(next) + sum over i < count of bend[i] (f(k - 1) - 2 f(k) +
  * f(k
  * + 1)), k = first + i. No sum of bends where the instant is a frame. */
-enum { SU_SHOT_REACH = 8, SU_SHOT_BENDS = 2 * SU_SHOT_REACH + 2, SU_SHOT_FRAMES = SU_SHOT_BENDS + 2 };
+enum { SU_SHOT_REACH = 12, SU_SHOT_BENDS = 2 * SU_SHOT_REACH + 2, SU_SHOT_FRAMES = SU_SHOT_BENDS + 2 };
 typedef struct su_shot_weights {
     int64_t frame, next, first, count;
     double here, there, bend[SU_SHOT_BENDS];

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Frames in lanes: eight of doubles, sixteen of floats. */
-enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 20 * SU_REST_FRAMES };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 28 * SU_REST_FRAMES };
 /* Numbers that a vertex, tet or node takes in arrays of eight frames, and of sixteen. */
 enum {
     SU_POINT_FRAMES = 3 * SU_FRAMES,     /* a position (3,8) */
