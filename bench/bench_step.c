@@ -96,7 +96,8 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
     su_error err = {0};
     su_elastic body;
     su_implicit *implicit;
-    double *carried = su_calloc(3 * n, 8), *inertial = su_calloc(3 * n, 8), *u = su_calloc(3 * n, 8), times[BATCHES];
+    double *carried = su_calloc(3 * n, 8), *inertial = su_calloc(3 * n, 8), *u = su_calloc(3 * n, 8),
+           *gravity = su_calloc(3 * n, 8), times[BATCHES];
     if (su_elastic_create(&body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, SU_NEOHOOKEAN,
                           fit->young, fit->poisson, fit->density, &err) != SU_OK ||
         su_implicit_create(&body, 1, &implicit, &err) != SU_OK) {
@@ -110,6 +111,7 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
     su_implicit_step step = {.h = 1 / 90.0,
                              .beta = 0.008,
                              .rest = tet->vertices,
+                             .gravity = gravity,
                              .inertial = inertial,
                              .carried = carried,
                              .tolerance = 1e-8,
@@ -125,7 +127,7 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
     *dofs = 3 * body.free_count;
     su_implicit_free(implicit);
     su_elastic_free(&body);
-    free(carried), free(inertial), free(u);
+    free(carried), free(inertial), free(u), free(gravity);
     return figure_of(times);
 }
 
