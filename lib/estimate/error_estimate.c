@@ -23,8 +23,11 @@
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
 enum { BLOCK = 32, LARGE = 100000 };
 
-/* Of conjugate gradients: shots of seven characters read alike with six (docs/notes/2026-11-error.md). */
-enum { STEPS = 4 };
+/* What is left of the answer's error in the energy norm, and iterations, at most: a tenth of the estimate is not told
+ * apart. How many iterations that takes depends on how unlike the flesh is from place to place
+ * (docs/notes/2026-11-24-estimate.md). */
+static const double ANSWERED = 0.05;
+enum { MOST_ITERATIONS = 40 };
 
 /* s between residuals, at most: the simulators' own steps. What a step lacks of balance lasts as long as the step, and
  * is told by no other. */
@@ -275,7 +278,7 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row
     }
     su_sparse_multiply(&w->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
-    su_turned_solver_solve(w->solver, &w->K, at->turn, 0, STEPS, column, answer);
+    su_turned_solver_solve(w->solver, &w->K, at->turn, ANSWERED, MOST_ITERATIONS, column, answer);
     SU_TRY(into_span(s, w, at, answer, err));
     at->soft = answer_softness(s, w, answer);
     return SU_OK;

@@ -81,6 +81,50 @@ function floor(step, cells) {
     return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
 }
 
+/* Pixels drawn for each of the page's, while things move: a machine without a graphics processor gives its frames to pixels. Every PATIENCE frames that came
+   slower than SLOW on the mean they get fewer, down to COARSEST; where that does not help by a twentieth, pixels are not what takes the time. */
+const PATIENCE = 8, SLOW = 20, COARSER = 0.75, COARSEST = 0.25, HELPS = 0.95;   // frames, ms
+
+class Pace {
+    constructor(renderer) {
+        this.renderer = renderer;
+        this.full = Math.min(devicePixelRatio, 2);
+        this.rest();
+    }
+
+    // As fine as the screen: at a stop, and for pictures.
+    rest() {
+        this.share = 1, this.frames = this.took = 0, this.before = Infinity, this.settled = false;
+        this.apply();
+    }
+
+    apply() {
+        if (this.renderer.getPixelRatio() !== this.full * this.share) this.renderer.setPixelRatio(this.full * this.share);
+    }
+
+    // A frame that came so many ms behind the one before.
+    frame(took, moving) {
+        if (!moving) {
+            if (this.share < 1 || this.settled) this.rest();
+            return;
+        }
+        if (this.settled) return;
+        this.took += took;
+        if (++this.frames < PATIENCE) return;
+        const mean = this.took / this.frames;
+        this.frames = this.took = 0;
+        if (mean <= SLOW) return;
+        if (mean > HELPS * this.before) {
+            this.share = Math.min(this.share / COARSER, 1), this.settled = true;
+        } else if (this.share * COARSER >= COARSEST) {
+            this.share *= COARSER, this.before = mean;
+        } else {
+            this.settled = true;
+        }
+        this.apply();
+    }
+}
+
 class Viewer {
     constructor(data) {
         this.data = data;
@@ -88,7 +132,7 @@ class Viewer {
         this.frame = 0;
         this.playing = false;
         this.renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
-        this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+        this.pace = new Pace(this.renderer);
         element('view').prepend(this.renderer.domElement);
         this.scene = new THREE.Scene();
         this.scene.background = new THREE.Color(css('--view'));
@@ -455,6 +499,7 @@ async function main() {
     function tick(now) {
         if (!viewer.renderer.domElement.isConnected) return;
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
+        viewer.pace.frame(now - before, viewer.playing && !wanted.has('still'));
         before = now, drawn++;
         if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second)), worked / drawn), second = now, drawn = worked = 0;
         const began = performance.now(), others = (viewer.drawing ?? 0) + (live?.stepping ?? 0);   // the page's own work is what is left of a frame without these
