@@ -2,6 +2,9 @@ import uPlot from 'uplot';
 
 const colours = ['#3457d5', '#e4572e', '#2a9d8f', '#c98bc4', '#d8a62a', '#6b7280', '#8d5a3b', '#17bebb'];
 
+// A chart's cursor and its numbers take the browser as long as a picture: those in sight follow the player, so many ms behind it.
+const CURSOR = 120;
+
 function card(parent, title) {
     const box = document.createElement('div');
     box.className = 'card';
@@ -18,6 +21,8 @@ function strided(values, count, width, column, factor = 1) {
 // Charts over the shot share a cursor with the player: a click goes to the frame.
 export function charts(data, parent, tables, goto) {
     const { info } = data, count = data.times.length, times = Array.from(data.times), linked = [];
+    let at = 0, waiting = null;
+    const follow = (chart) => chart.setCursor({ left: chart.valToPos(times[Math.min(at, count - 1)], 'x'), top: 10 }, false);
 
     // asked again whenever a chart is drawn: the page may turn dark
     const css = (name) => () => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -40,6 +45,7 @@ export function charts(data, parent, tables, goto) {
     function overTime(title, series, options) {
         const chart = plot(title, times, series, options);
         linked.push(chart);
+        new IntersectionObserver((seen) => { chart.seen = seen.at(-1).isIntersecting; if (chart.seen) follow(chart); }).observe(chart.root);
         chart.over.addEventListener('click', () => { if (chart.cursor.idx != null) goto(chart.cursor.idx); });
     }
 
@@ -89,7 +95,10 @@ export function charts(data, parent, tables, goto) {
             box.append(line);
         }
     }
-    return (frame) => { for (const chart of linked) chart.setCursor({ left: chart.valToPos(times[Math.min(frame, count - 1)], 'x'), top: 10 }, false); };
+    return (frame) => {
+        at = frame;
+        waiting ??= setTimeout(() => { waiting = null; for (const chart of linked) if (chart.seen) follow(chart); }, CURSOR);
+    };
 }
 
 // What deserves a look: steps that went wrong, then where the error to be expected, the motion and its energy are largest; frames that lie close together count once.

@@ -81,14 +81,13 @@ function floor(step, cells) {
     return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
 }
 
-/* Pixels drawn for each of the page's, while things move: a machine without a graphics processor gives its frames to pixels. Every PATIENCE frames that came
-   slower than SLOW on the mean they get fewer, down to COARSEST; where that does not help by a twentieth, pixels are not what takes the time. */
-const PATIENCE = 8, SLOW = 20, COARSER = 0.75, COARSEST = 0.25, HELPS = 0.95;   // frames, ms
+/* Pixels drawn along each of the page's: FINEST, which smooths edges. While things move, a machine without a graphics processor gives its frames to pixels: every
+   PATIENCE frames that came slower than SLOW on the mean they get fewer, down to COARSEST; where that does not help by a twentieth, pixels are not what takes the time. */
+const FINEST = 2, PATIENCE = 8, SLOW = 20, COARSER = 0.7, COARSEST = 0.16, HELPS = 0.95;   // SLOW: ms
 
 class Pace {
     constructor(renderer) {
         this.renderer = renderer;
-        this.full = Math.min(devicePixelRatio, 2);
         this.rest();
     }
 
@@ -99,7 +98,7 @@ class Pace {
     }
 
     apply() {
-        if (this.renderer.getPixelRatio() !== this.full * this.share) this.renderer.setPixelRatio(this.full * this.share);
+        if (this.renderer.getPixelRatio() !== FINEST * this.share) this.renderer.setPixelRatio(FINEST * this.share);
     }
 
     // A frame that came so many ms behind the one before.
@@ -131,7 +130,7 @@ class Viewer {
         data.closed = isClosed(data.triangles, data.pose_shapes);
         this.frame = 0;
         this.playing = false;
-        this.renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
+        this.renderer = new THREE.WebGLRenderer({ preserveDrawingBuffer: true });
         this.pace = new Pace(this.renderer);
         element('view').prepend(this.renderer.domElement);
         this.scene = new THREE.Scene();
@@ -415,7 +414,7 @@ function sheet(viewer, count) {
     const { info } = viewer.data, grid = document.createElement('div');
     count = Math.min(count, info.shown_frames);
     grid.id = 'sheet';
-    viewer.renderer.setPixelRatio(1);
+    viewer.renderer.setPixelRatio(FINEST);
     viewer.renderer.setSize(420, 340);
     for (let k = 0; k < count; k++) {
         viewer.setFrame(Math.round(k * (info.shown_frames - 1) / Math.max(count - 1, 1)));
