@@ -387,18 +387,22 @@ bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, cons
     return a->vertex == b->vertex && apart(body, a, b) <= SAME * body->edge;
 }
 
-/* Vertex v in tet e: back to the neutral shape, there to the surface, and from there to the deformed one. False where
- * it is not in the tet, or the way ends at its own neighbourhood or on the outer side of the surface. */
-static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int32_t e, su_contact_pair *pair)
+/* A tet that a vertex is in, and where. */
+typedef struct holder {
+    int32_t tet;
+    double bary[4];
+} holder;
+
+/* Vertex v in a tet: back to the neutral shape, there to the surface, and from there to the deformed one. False where
+ * the way ends at its own neighbourhood or on the outer side of the surface. */
+static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, const holder *in, su_contact_pair *pair)
 {
     const su_contact_body *body = f->body;
-    const int32_t *tet = body->tets + 4 * (int64_t)e;
-    const double *p = y + 3 * (int64_t)v;
-    double bary[4], neutral[3] = {0};
-    if (!inside(y, tet, p, bary)) return false;
+    const int32_t *tet = body->tets + 4 * (int64_t)in->tet;
+    double neutral[3] = {0};
     for (int c = 0; c < 4; c++)
-        for (int i = 0; i < 3; i++) neutral[i] += bary[c] * body->neutral[3 * (int64_t)tet[c] + i];
-    *pair = (su_contact_pair){.vertex = v, .triangle = body->nearest[e]};
+        for (int i = 0; i < 3; i++) neutral[i] += in->bary[c] * body->neutral[3 * (int64_t)tet[c] + i];
+    *pair = (su_contact_pair){.vertex = v, .triangle = body->nearest[in->tet]};
     su_contact_descend(body, body->neutral, neutral, &pair->triangle, pair->bary);
     if (!(follow(body, y, pair) > 0)) return false;
     for (int j = 0; j < 3; j++)
@@ -415,20 +419,20 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
                          const int32_t *tets)
 {
     enum { MOST = 64 }; /* tets that one vertex can be in: copies of flesh that overlap there */
-    int32_t in[MOST];
-    double bary[4];
+    holder in[MOST], next;
     int found = 0;
     for (int64_t k = 0; k < count; k++) {
-        if (found == MOST && tets[k] > in[MOST - 1]) continue;
-        if (!inside(y, f->body->tets + 4 * (int64_t)tets[k], y + 3 * (int64_t)vertex, bary)) continue;
+        next.tet = tets[k];
+        if (found == MOST && next.tet > in[MOST - 1].tet) continue;
+        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
-        for (; at > 0 && in[at - 1] > tets[k]; at--) in[at] = in[at - 1];
-        in[at] = tets[k];
+        for (; at > 0 && in[at - 1].tet > next.tet; at--) in[at] = in[at - 1];
+        in[at] = next;
     }
     int64_t first = into->pairs;
     for (int k = 0; k < found; k++) {
         su_contact_pair pair;
-        if (!pair_of(f, y, vertex, in[k], &pair)) continue;
+        if (!pair_of(f, y, vertex, in + k, &pair)) continue;
         int64_t same = first;
         while (same < into->pairs && !su_contact_same(f->body, &pair, into->pair + same)) same++;
         if (same < into->pairs) {

@@ -157,9 +157,14 @@ su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, int64_t co
     return status;
 }
 
-/* out (dofs) = Z (Z'AZ)^-1 c */
-static void spread(su_coarse_space *s, double *out)
+/* out (dofs) = S in, both at the dofs of Z; may be the same. */
+static void answer(su_coarse_space *s, const double *in, double *out)
 {
+    for (int64_t k = 0; k < s->columns; k++) {
+        s->c[k] = 0;
+        for (int i = 0; i < SU_COARSE_ENTRIES; i++)
+            if (s->at[k][i] >= 0) s->c[k] += s->value[k][i] * in[s->at[k][i]];
+    }
     LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->columns, s->c,
                         (lapack_int)s->columns);
     memset(out, 0, (size_t)s->dofs * sizeof *out);
@@ -170,12 +175,8 @@ static void spread(su_coarse_space *s, double *out)
 
 void su_coarse_space_before(su_coarse_space *s, const double *r, double *rest)
 {
-    for (int64_t k = 0; k < s->columns; k++) {
-        s->c[k] = 0;
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++)
-            if (s->at[k][i] >= 0) s->c[k] += s->value[k][i] * r[s->dof[s->at[k][i]]];
-    }
-    spread(s, s->solved);
+    for (int64_t d = 0; d < s->dofs; d++) s->local[d] = r[s->dof[d]];
+    answer(s, s->local, s->solved);
     memcpy(rest, r, (size_t)s->size * sizeof *r);
     for (int64_t d = 0; d < s->dofs; d++)
         for (int64_t e = s->start[d]; e < s->start[d + 1]; e++) rest[s->row[e]] -= s->A[e] * s->solved[d];
@@ -187,11 +188,6 @@ void su_coarse_space_after(su_coarse_space *s, double *z)
         s->local[d] = 0;
         for (int64_t e = s->start[d]; e < s->start[d + 1]; e++) s->local[d] += s->A[e] * z[s->row[e]];
     }
-    for (int64_t k = 0; k < s->columns; k++) {
-        s->c[k] = 0;
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++)
-            if (s->at[k][i] >= 0) s->c[k] += s->value[k][i] * s->local[s->at[k][i]];
-    }
-    spread(s, s->local);
+    answer(s, s->local, s->local);
     for (int64_t d = 0; d < s->dofs; d++) z[s->dof[d]] += s->solved[d] - s->local[d];
 }
