@@ -1,5 +1,6 @@
 /* Shells that cross at the neutral pose and part at others get flesh of their own; those that turn around what crosses
  * stay one; what holds both goes on holding both. */
+#include "core/random.h"
 #include "geometry/flesh.h"
 #include "geometry/held.h"
 #include "geometry/mat3.h"
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_PARTS = 3 };
+enum { MOST_PARTS = 5, TETS = 3000, SEEDS = 8 };
 
 /* Skins in one, and where their vertices begin. */
 typedef struct body {
@@ -81,12 +82,12 @@ static su_surface surface_of(const body *b)
     return surface;
 }
 
-static su_flesh flesh_of(const body *b, const su_surface *surface, bool posed)
+static su_flesh flesh_of(const body *b, const su_surface *surface, bool posed, int64_t tets)
 {
     su_flesh_settings settings = su_flesh_defaults();
     su_flesh flesh;
     su_error err = {0};
-    settings.method = SU_MESH_SDF, settings.tets = 3000, settings.threads = 2;
+    settings.method = SU_MESH_SDF, settings.tets = tets, settings.threads = 2;
     if (posed) settings.poses = 1, settings.shapes = b->posed;
     if (su_flesh_build(surface, &settings, &flesh, &err)) fail_msg("%s", err.text);
     return flesh;
@@ -156,7 +157,7 @@ static void test_legs_have_flesh_of_their_own(void **state)
     body b = walker();
     su_surface surface = surface_of(&b);
     for (int posed = 0; posed < 2; posed++) {
-        su_flesh flesh = flesh_of(&b, &surface, posed);
+        su_flesh flesh = flesh_of(&b, &surface, posed, TETS);
         uint8_t *marks = parts_in_tets(&b, &surface, &flesh);
         int32_t *part = calloc((size_t)flesh.mesh.t, sizeof *part),
                 *tets = calloc(4 * (size_t)flesh.mesh.t, sizeof *tets);
@@ -194,7 +195,7 @@ static void test_balls_that_leave_each_other(void **state)
     add(&b, 1, skin_sphere(0.1, 16), (const double[]){0.04, 0, 0});
     pose(&b, 1, 0, none, (const double[]){0.3, 0, 0});
     su_surface surface = surface_of(&b);
-    su_flesh flesh = flesh_of(&b, &surface, true);
+    su_flesh flesh = flesh_of(&b, &surface, true, TETS);
     int32_t *part = calloc((size_t)flesh.mesh.t, sizeof *part);
     int64_t parts;
     double volume[2] = {0}, ball = 4.0 / 3.0 * M_PI * 1e-3;
@@ -219,7 +220,7 @@ static void test_ties_stay_in_their_layer(void **state)
     (void)state;
     body b = walker();
     su_surface surface = surface_of(&b);
-    su_flesh flesh = flesh_of(&b, &surface, true);
+    su_flesh flesh = flesh_of(&b, &surface, true, TETS);
     int32_t *index = calloc(SU_TIES * (size_t)flesh.mesh.n, sizeof *index);
     double *weight = calloc(SU_TIES * (size_t)flesh.mesh.n, sizeof *weight);
     uint32_t *layers = calloc((size_t)b.n, sizeof *layers);
@@ -244,7 +245,7 @@ static void test_bones_let_foreign_flesh_go(void **state)
     (void)state;
     body b = walker();
     su_surface surface = surface_of(&b);
-    su_flesh flesh = flesh_of(&b, &surface, true);
+    su_flesh flesh = flesh_of(&b, &surface, true, TETS);
     const double segments[] = {-0.01, 0.05, 0, -0.01, 0.3, 0}; /* within both legs */
     uint8_t *foreign = calloc((size_t)flesh.mesh.n, 1);
     uint32_t left = flesh.skin_layers[surface.vertex[b.first[1]]];
@@ -268,12 +269,46 @@ static void test_bones_let_foreign_flesh_go(void **state)
     body_free(&b);
 }
 
+/* Legs of many sizes that turn out of hips, across each other and through them: whatever of which layer ends where, no
+ * face has three tets, and every shell keeps its flesh in one piece. */
+static void test_walkers_of_many_builds(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        su_random random = su_random_seed(seed, 0);
+        body b = {0};
+        const double none[3] = {0};
+        add(&b, 0, skin_sphere(0.05 + 0.1 * su_random_uniform(&random), 8), (const double[]){0, 0.42, 0});
+        for (int k = 1; k < MOST_PARTS; k++) {
+            double at[3] = {0.1 * (su_random_uniform(&random) - 0.5), 0.05 + 0.1 * su_random_uniform(&random),
+                            0.1 * (su_random_uniform(&random) - 0.5)};
+            add(&b, k, skin_capsule(0.02 + 0.05 * su_random_uniform(&random), 0.3, 6), at);
+        }
+        for (int k = 1; k < MOST_PARTS; k++) pose(&b, k, k % 2 ? 1.2 : -1.2, (const double[]){0, 0.4, 0}, none);
+        su_surface surface = surface_of(&b);
+        su_flesh flesh = flesh_of(&b, &surface, true, 1000);
+        int32_t *part = calloc((size_t)flesh.mesh.t, sizeof *part);
+        int64_t parts;
+        su_error err = {0};
+        assert_true(flesh.parting > 0);
+        assert_int_equal(su_tet_parts(flesh.mesh.t, flesh.mesh.tets, part, &parts, &err), SU_OK);
+        for (int64_t v = 1; v < b.n; v++)
+            if (part_of(&b, v) == part_of(&b, v - 1))
+                assert_int_equal(part[flesh.holder[surface.vertex[v]]], part[flesh.holder[surface.vertex[v - 1]]]);
+        free(part);
+        su_flesh_free(&flesh);
+        su_surface_free(&surface);
+        body_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_parts),
         cmocka_unit_test(test_legs_have_flesh_of_their_own),
         cmocka_unit_test(test_balls_that_leave_each_other),
+        cmocka_unit_test(test_walkers_of_many_builds),
         cmocka_unit_test(test_ties_stay_in_their_layer),
         cmocka_unit_test(test_bones_let_foreign_flesh_go),
     };

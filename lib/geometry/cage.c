@@ -213,23 +213,44 @@ static void naming_free(naming *m)
     memset(m, 0, sizeof *m);
 }
 
+/* Has the cage tet that this piece becomes, or one of the others that become the same, node i inside its material? */
+static bool one_owns(const work *w, const naming *m, int32_t piece, int64_t e, int i)
+{
+    for (int32_t p = w->pieces.first[e]; p < w->pieces.first[e + 1]; p++)
+        if ((p == piece || same_corners(m->corner, p, piece) == 4) && owns(w, p, e, i)) return true;
+    return false;
+}
+
+/* Gives corner i of the cage tet that this piece of tet e becomes a vertex of its own. */
+static void tear_corner(const work *w, naming *m, int64_t e, int32_t piece, int i)
+{
+    int32_t old[4];
+    memcpy(old, m->corner + 4 * (int64_t)piece, sizeof old);
+    for (int32_t p = w->pieces.first[e]; p < w->pieces.first[e + 1]; p++)
+        if (memcmp(m->corner + 4 * (int64_t)p, old, sizeof old) == 0)
+            m->corner[4 * (int64_t)p + i] = (int32_t)m->vertices;
+    m->vertices++;
+}
+
 /* Where a slit of the skin ends, two copies of a tet can come to stand on the same face. One of them then gets a corner
- * of its own there, rather than both becoming one, which would close the slit step by step over its whole length. */
+ * of its own there, rather than both becoming one, which would close the slit step by step over its whole length.
+ * Pieces with all four corners in common are one copy and stay so. */
 static su_status tear_folds(const work *w, naming *m, su_error *err)
 {
-    for (int64_t e = 0; e < w->lattice->cut; e++)
+    for (int64_t e = 0; e < w->lattice->t; e++)
         for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
             for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
                 if (same_corners(m->corner, a, b) != 3) continue;
-                int64_t best = -1;
+                int32_t torn = a; /* where b owns all that they share, so that a owns nothing of it */
+                int corner = -1;
                 for (int i = 0; i < 4; i++) {
                     if (m->corner[4 * (int64_t)a + i] != m->corner[4 * (int64_t)b + i]) continue;
-                    if (!owns(w, b, e, i))
-                        best = 4 * (int64_t)b + i;
-                    else if (best < 0)
-                        best = 4 * (int64_t)a + i; /* b owns this node, so a does not */
+                    if (!one_owns(w, m, b, e, i))
+                        torn = b, corner = i;
+                    else if (corner < 0)
+                        corner = i;
                 }
-                m->corner[best] = (int32_t)m->vertices++;
+                tear_corner(w, m, e, torn, corner);
                 if (m->torn_count == m->torn_room) {
                     m->torn_room = 2 * m->torn_room + 64;
                     void *grown = realloc(m->torn, (size_t)m->torn_room * sizeof *m->torn);
@@ -287,7 +308,6 @@ static su_status close_hinges(work *w, const naming *m, int64_t *closed, su_erro
     for (int64_t k = 0; k < parts; k++) parent[k] = (int32_t)k;
     for (int64_t k = 0; k < m->torn_count; k++) {
         int32_t a = m->torn[k][0], b = m->torn[k][1];
-        if (!(w->pieces.layers_of[a] & w->pieces.layers_of[b])) continue; /* they part: each hangs on its own */
         int32_t p = find_root(parent, part[m->tet[a]]), q = find_root(parent, part[m->tet[b]]);
         if (p == q) continue;
         parent[p > q ? p : q] = p > q ? q : p;
