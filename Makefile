@@ -135,7 +135,7 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(L
 $(BUILD)/tests/faults/inject: tests/faults/inject.c tests/faults/faults.h $(BUILD)/tests/faults/preload.so
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
-$(BUILD)/tests/faults/preload.so: tests/faults/preload.c tests/faults/faults.h
+$(BUILD)/tests/faults/%.so: tests/faults/%.c tests/faults/faults.h
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -shared -fPIC -o $@ $<
@@ -193,8 +193,8 @@ check: deps
 examples: $(EXAMPLES)
 
 # 10,000 frames in one call, 2,000 shots in one call: how much memory each further one takes.
-soak: all
-	$(Q)tests/faults/soak $(BIN)
+soak: all $(BUILD)/tests/faults/heap.so
+	$(Q)tests/faults/soak $(BIN) $(BUILD)/tests/faults/heap.so
 
 # Which lines of lib/ the tests run, by folder and file; fails below 90 %, for readers 95 % (docs/reliability.md). Needs lcov.
 coverage:
@@ -212,7 +212,7 @@ faults: all $(BUILD)/tests/faults/inject
 JOBS ?= $(shell nproc)
 
 # T=word runs only the tests whose name contains it.
-check-built: all $(TESTS) $(EXAMPLES) $(BUILD)/tests/faults/inject
+check-built: all $(TESTS) $(EXAMPLES) $(BUILD)/tests/faults/inject $(BUILD)/tests/faults/heap.so
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) tests/run $(T)
 
 bench: all $(BENCHES)
