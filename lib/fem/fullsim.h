@@ -105,6 +105,9 @@ void su_fullsim_rest_residual(su_fullsim *sim, double *residual, su_fullsim_inst
 void su_fullsim_follow(su_fullsim *sim);
 /* R_v (n,4) at the frame the simulation stands at; borrowed until it goes on. */
 const double *su_fullsim_turn(const su_fullsim *sim);
+/* Internal elastic force (n,3) N, root frame, of all tets there, with the materials of the fit: settings.stiffness is
+ * left out. */
+void su_fullsim_elastic_force(su_fullsim *sim, double *force);
 
 /* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */
 int64_t su_fullsim_state_size(const su_fullsim *sim);

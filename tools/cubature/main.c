@@ -221,7 +221,11 @@ static void report(su_tool *tool, const settings *set, const job *j)
     su_stats_integer(tool, "samples", c->samples);
     su_stats_number(tool, "training_error", tets->worst);
     su_stats_number(tool, "training_error_inertia", vertices->worst);
-    if (c->linear) su_stats_number(tool, "stiffest", c->stiffest);
+    if (c->linear) {
+        su_stats_number(tool, "stiffest", c->stiffest);
+        su_stats_number(tool, "force_error_unfitted", j->training.linear_error.before);
+        su_stats_number(tool, "force_error", j->training.linear_error.after);
+    }
     su_stats_stage(tool, "vertex_rows", vertices->seconds_rows);
     su_stats_stage(tool, "rows", tets->seconds_rows);
     su_stats_stage(tool, "tets", tets->seconds_choice);

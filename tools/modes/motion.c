@@ -95,6 +95,7 @@ su_status motion_run(job *j)
                           .paths = m.paths,
                           .anims = m.anims,
                           .self_contact = j->set->self_contact,
+                          .forces = true,
                           .threads = tool->threads,
                           .progress = &tool->progress};
     if (tool->dry_run) goto done;

@@ -29,6 +29,8 @@ static const su_field fields[] = {
     REAL(region_weights, SU_F64, 0, "1", "weight of each vertex in each region", DIM(d), DIM(n)),
     REAL(state_q, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m",
          "reduced coordinates of the states that one basis for all poses was made from", DIM(f), DIM(r)),
+    REAL(state_force, SU_F64, SU_FIELD_OPTIONAL, "kg^-1/2 N",
+         "elastic forces of the flesh in those states, turned back, in the basis", DIM(f), DIM(r)),
     INDEX(state_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each state, counted as meta `shots` lists them",
           DIM(f)),
     INDEX(state_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each state in its shot, from 0", DIM(f)),
@@ -53,8 +55,9 @@ static su_status check_basis(const void *object, const char *path, su_error *err
         if (fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 1e-6)
             return su_fail(err, SU_INPUT, "%s: quaternion %lld of 'rotations' is not of length 1", path, (long long)i);
     }
-    SU_TRY(su_check_together(!!basis->state_q + !!basis->state_shot + !!basis->state_frame + !!basis->state_start, 4,
-                             "state_q, state_shot, state_frame and state_start", path, err));
+    SU_TRY(su_check_together(!!basis->state_q + !!basis->state_force + !!basis->state_shot + !!basis->state_frame +
+                                 !!basis->state_start,
+                             5, "state_q, state_force, state_shot, state_frame and state_start", path, err));
     if (!basis->gram && !basis->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
     if (basis->basis_rbf && basis->columns < basis->m + 1)

@@ -26,7 +26,7 @@ static void point_set_free(su_point_set *set)
 void su_cubature_free(su_cubature *cubature)
 {
     point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
-    free(cubature->linear);
+    free(cubature->linear), free(cubature->stiffness);
     *cubature = (su_cubature){0};
 }
 
@@ -75,11 +75,11 @@ static su_status repeat_weights(int64_t m, su_point_set *tets, su_error *err)
     return SU_OK;
 }
 
-/* D = U'KU less the tets' own at the neutral pose, whole (r,r): in the eigenvectors of (tets', U'KU) what they lack is
- * added; of what they have too much of no more than most_taken is taken off, the rest stays. */
-static su_status lacking_stiffness(su_pose_space *space, const su_training_plan *plan, const double *whole,
-                                   su_cubature *out, su_error *err)
+/* D = U'KU, out->stiffness, less the tets' own at the neutral pose: in the eigenvectors of (tets', U'KU) what they lack
+ * is added; of what they have too much of no more than most_taken is taken off, the rest stays. */
+static su_status lacking_stiffness(su_pose_space *space, const su_training_plan *plan, su_cubature *out, su_error *err)
 {
+    const double *whole = out->stiffness;
     int64_t r = space->r;
     double *own = NULL, *V = NULL, *l = NULL;
     su_status status;
@@ -128,23 +128,23 @@ static su_status train_tets(const su_training *training, int64_t wanted, su_cuba
     su_candidates candidates = {0};
     su_fit_problem problem = {0};
     su_selection set = {0};
-    double started = su_seconds(), *stiffness = NULL;
+    double started = su_seconds();
     su_status status;
     if (training->states) {
-        SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "stiffness", err));
-        SU_GO(neutral_stiffness(space, NULL, stiffness, err));
+        SU_GO(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
+        SU_GO(neutral_stiffness(space, NULL, out->stiffness, err));
     }
     SU_GO(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &candidates, err));
     out->samples = training->states ? training->states->count : su_training_samples(training, candidates.count);
     su_progress_stage(training->progress, TET_ROWS, TET_CHOICE);
-    SU_GO(su_tet_problem(training, &candidates, out->samples, stiffness, &problem, err));
+    SU_GO(su_tet_problem(training, &candidates, out->samples, out->stiffness, &problem, err));
     out->tets.seconds_rows = su_seconds() - started;
     started = su_seconds();
     su_progress_stage(training->progress, TET_CHOICE, VERTEX_ROWS);
     SU_GO(select_tets(training, &problem, wanted, &set, err));
     SU_GO(take_over(&candidates, &set, &out->tets, err));
     if (training->states) {
-        SU_GO(lacking_stiffness(space, training->plan, stiffness, out, err));
+        SU_GO(lacking_stiffness(space, training->plan, out, err));
         SU_GO(repeat_weights(space->m, &out->tets, err));
     }
     out->tets.seconds_choice = su_seconds() - started;
@@ -152,7 +152,6 @@ done:
     su_selection_free(&set);
     su_fit_problem_free(&problem);
     su_candidates_free(&candidates);
-    free(stiffness);
     return status;
 }
 

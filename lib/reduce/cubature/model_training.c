@@ -3,7 +3,9 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "reduce/cubature/linear_fit.h"
 #include "reduce/cubature/model_build.h"
+#include "reduce/cubature/model_forces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -89,6 +91,33 @@ static json_t *error_list(int64_t m, const su_error_pair *errors)
     return list;
 }
 
+/* D drawn to the forces that the flesh has in the full states of its motion (docs/design.md, eq. 14a), in the set and in
+ * the model. */
+static su_status fit_linear_force(const su_model_parts *parts, su_model_training *training, su_error *err)
+{
+    const su_basis *basis = parts->space->basis;
+    su_cubature *set = &training->cubature;
+    int64_t size = basis->f * basis->r;
+    double *force = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&force, size, "states", err));
+    SU_GO(su_model_forces(&training->model, basis, &parts->shots, force, err));
+    for (int64_t i = 0; i < size; i++) force[i] = basis->state_force[i] - force[i];
+    const su_linear_fit fit = {.r = basis->r,
+                               .count = basis->f,
+                               .stiffness = set->stiffness,
+                               .q = basis->state_q,
+                               .lacking = force,
+                               .least = parts->plan->least_motion,
+                               .prior = parts->plan->linear_prior,
+                               .most_taken = parts->plan->most_taken};
+    SU_GO(su_fit_linear_force(&fit, set->linear, &training->linear_error, err));
+    memcpy(training->model.linear_stiffness, set->linear, (size_t)(basis->r * basis->r) * sizeof *set->linear);
+done:
+    free(force);
+    return status;
+}
+
 static su_status build(const su_model_parts *parts, const json_t *meta, su_model_training *training, su_error *err)
 {
     const su_pose_space *space = parts->space;
@@ -106,7 +135,7 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
                         set->linear ? json_real(set->tets.worst) : error_list(space->m, set->tets.errors));
     json_object_set_new(own, "training_error_inertia",
                         set->linear ? json_real(set->vertices.worst) : error_list(space->m, set->vertices.errors));
-    return SU_OK;
+    return set->linear ? fit_linear_force(parts, training, err) : SU_OK;
 }
 
 /* Holds the model against the first shot of its basis. */

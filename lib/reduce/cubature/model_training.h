@@ -5,6 +5,7 @@
 #include "io/stage/model.h"
 #include "io/stage/poses.h"
 #include "reduce/cubature/cubature.h"
+#include "reduce/cubature/linear_fit.h"
 #include "reduce/cubature/motion_check.h"
 #include "reduce/cubature/training_states.h"
 
@@ -34,6 +35,7 @@ typedef struct su_model_training {
     su_chosen_states chosen; /* with one basis */
     su_cubature cubature;
     su_model model;
+    su_linear_fit_error linear_error; /* with one basis: of the forces at its states, as D was and as it is */
     int tries; /* with one basis; the last is the model's */
     su_training_try tried[SU_MOST_RETRAININGS + 1];
     double seconds_motion;

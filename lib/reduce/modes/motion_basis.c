@@ -164,7 +164,8 @@ static su_status prepare(const su_play *play, int64_t r, su_basis *basis, su_err
     return SU_OK;
 }
 
-/* state_q = basis' M shapes, and where each state stands. modes (r,n,3) with r >= basis->r: beyond, 0. */
+/* state_q = basis' M shapes, state_force = basis' forces, and where each state stands. modes (r,n,3) with r >= basis->r:
+ * beyond, 0. */
 static su_status add_states(const su_played_shots *played, const double *mass, const double *modes, int64_t r,
                             su_basis *basis, su_error *err)
 {
@@ -175,12 +176,15 @@ static su_status add_states(const su_played_shots *played, const double *mass, c
     SU_GO(SU_ALLOC(&q, f * r, "states", err));
     SU_GO(SU_ALLOC(&weighted, size * f, "states", err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, f * basis->r, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_force, f * basis->r, err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, f, err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, f, err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_start, f, err));
     for (int64_t i = 0; i < size * f; i++) weighted[i] = played->shapes[i] * mass[i / 3 % n];
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)r, (int)size, 1, weighted, (int)size, modes,
                 (int)size, 0, q, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)basis->r, (int)size, 1, played->forces, (int)size,
+                modes, (int)size, 0, basis->state_force, (int)basis->r);
     for (int64_t k = 0; k < f; k++) {
         memcpy(basis->state_q + k * basis->r, q + k * r, (size_t)basis->r * sizeof *q);
         basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k],

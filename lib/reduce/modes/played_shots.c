@@ -163,7 +163,13 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        su_turn_back_vectors(n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * n * k++);
+        su_turn_back_vectors(n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * n * k);
+        if (out->forces) {
+            double *force = out->forces + 3 * n * k;
+            su_fullsim_elastic_force(s->sim, force);
+            su_turn_back_vectors(n, su_fullsim_turn(s->sim), force, force);
+        }
+        k++;
     }
     return SU_OK;
 }
@@ -228,6 +234,8 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
+        if (out->forces)
+            memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
         out->shot[kept] = out->shot[k], out->start[kept] = out->start[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
@@ -265,6 +273,7 @@ su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err
     SU_GO(choose_stretches(play, &count, &stretches, &frames, err));
     SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
+    if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
@@ -281,6 +290,7 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->shot), free(played->frame), free(played->start), free(played->weights);
+    free(played->shapes), free(played->forces), free(played->weights);
+    free(played->shot), free(played->frame), free(played->start);
     *played = (su_played_shots){0};
 }

@@ -1,0 +1,105 @@
+#include "reduce/cubature/model_forces.h"
+
+#include "core/memory.h"
+#include "rig/shot.h"
+#include "runtime/forces/tets_force.h"
+#include "runtime/pack_model.h"
+#include "runtime/subspace/pose_part.h"
+#include "runtime/subspace/shot_lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A packed model at one instant after the other. */
+typedef struct evaluator {
+    su_runtime_model model;
+    su_force part;
+    su_pose pose;
+    su_pose_work work;
+    su_pose_input input;
+    double *q, *out; /* (lead) */
+} evaluator;
+
+static void evaluator_free(evaluator *at)
+{
+    if (at->part.release) at->part.release(at->part.self);
+    su_pose_free(&at->pose);
+    su_pose_work_free(&at->work);
+    su_pose_input_free(&at->input);
+    su_runtime_model_free(&at->model);
+    free(at->q), free(at->out);
+}
+
+static su_status evaluator_create(const su_model *model, evaluator *at, su_error *err)
+{
+    SU_TRY(su_runtime_model_create(model, SU_COROTATED, &at->model, err));
+    SU_TRY(su_tets_force_create(&at->model, 1, &at->part, err));
+    SU_TRY(su_pose_create(&at->model, &at->pose, err));
+    SU_TRY(su_pose_work_create(&at->model, &at->work, err));
+    SU_TRY(su_pose_input_create(&at->model, false, &at->input, err));
+    SU_TRY(SU_ALLOC(&at->q, at->model.lead, "states", err));
+    return SU_ALLOC(&at->out, at->model.lead, "states", err);
+}
+
+/* force (r) at a frame of a shot and coordinates q (r). serial: another one for each instant. */
+static bool force_at(evaluator *at, const su_shot *shot, int64_t frame, int64_t serial, const double *q, double *force)
+{
+    const su_runtime_model *model = &at->model;
+    const su_blend *none[2] = {NULL, NULL};
+    su_pose_input *input = &at->input;
+    const bool last = frame + 1 >= su_shot_frames(shot); /* the end of the segment before: none begins there */
+    const su_shot_instant instant = {last ? frame - 1 : frame, last ? 1 : 0, input->p};
+    su_shot_sample(shot, instant.frame, instant.fraction, 0, NULL, NULL, input->p, input->Q, input->c);
+    su_shot_lanes(shot, &model->patch, model->pose_kernels, NULL, 1, &instant, at->work.moved);
+    su_blend_evaluate(model, input->p, serial, &at->pose.blend);
+    su_pose_evaluate(model, 1, input, &none, &at->work, &at->pose);
+    memcpy(at->q, q, (size_t)model->r * sizeof *q);
+    memset(at->out, 0, (size_t)model->lead * sizeof *at->out);
+    const su_force_at where = {.q = at->q, .from = at->q, .tangent = SU_TANGENT_NONE};
+    if (!at->part.evaluate(at->part.self, &at->pose, &where)) return false;
+    at->part.add_force(at->part.self, &at->pose, &where, at->out);
+    memcpy(force, at->out, (size_t)model->r * sizeof *force);
+    return true;
+}
+
+/* The states of one shot. */
+static su_status forces_of(evaluator *at, const su_model *model, const su_basis *basis, int shot, const char *path,
+                           double *force, su_error *err)
+{
+    const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
+    int64_t r = basis->r;
+    su_anim anim = {0};
+    su_shot *played = NULL;
+    su_status status;
+    SU_GO(su_anim_load(path, &anim, err));
+    SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &played, NULL, err));
+    for (int64_t k = 0; k < basis->f; k++) {
+        if (basis->state_shot[k] != shot) continue;
+        if (basis->state_frame[k] >= anim.F) {
+            status = su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d", path,
+                             (long long)anim.F, basis->state_frame[k]);
+            goto done;
+        }
+        if (!force_at(at, played, basis->state_frame[k], k + 1, basis->state_q + k * r, force + k * r)) {
+            status = su_fail(err, SU_NUMERICS, "%s: the model's force at frame %d is not finite", path,
+                             basis->state_frame[k]);
+            goto done;
+        }
+    }
+done:
+    su_shot_free(played);
+    su_anim_free(&anim);
+    return status;
+}
+
+su_status su_model_forces(const su_model *model, const su_basis *basis, const su_shot_list *shots, double *force,
+                          su_error *err)
+{
+    evaluator at = {0};
+    su_status status;
+    SU_GO(evaluator_create(model, &at, err));
+    for (int k = 0; k < shots->count; k++) SU_GO(forces_of(&at, model, basis, k, shots->paths[k], force, err));
+done:
+    evaluator_free(&at);
+    return status;
+}
