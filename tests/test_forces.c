@@ -4,7 +4,7 @@
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
 #include "reduced_scene.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <jansson.h>

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
+#include "physics/loads.h"
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
