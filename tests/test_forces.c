@@ -67,8 +67,13 @@ static double total_mass(const scene *s, double *mass)
     double sum = 0;
     su_error err = {0};
     su_elastic body;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, 0, NULL, SU_NEOHOOKEAN,
-                                       s->fit.young, s->fit.poisson, s->fit.density, &err),
+    assert_int_equal(su_elastic_create(&body,
+                                       &(su_elastic_body){.mesh = {s->tet.n, s->tet.t, s->tet.vertices, s->tet.tets},
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = s->fit.young,
+                                                          .poisson = s->fit.poisson,
+                                                          .density = s->fit.density},
+                                       &err),
                      SU_OK);
     for (int64_t v = 0; v < s->tet.n; v++) sum += mass[v] = body.mass[v];
     su_elastic_free(&body);

@@ -140,8 +140,13 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     for (int64_t e = 0; e < problem->t; e++) {
         density[e] = 1, solver->young[e] = 1, solver->poisson[e] = problem->poisson;
     }
-    SU_GO(su_elastic_create(&solver->elastic, problem->n, problem->vertices, problem->t, problem->tets, 0, NULL,
-                            SU_NEOHOOKEAN, solver->young, solver->poisson, density, err));
+    SU_GO(su_elastic_create(&solver->elastic,
+                            &(su_elastic_body){.mesh = {problem->n, problem->t, problem->vertices, problem->tets},
+                                               .material = SU_NEOHOOKEAN,
+                                               .young = solver->young,
+                                               .poisson = solver->poisson,
+                                               .density = density},
+                            err));
     for (int64_t e = 0; e < problem->t; e++) solver->volume += solver->elastic.neutral_volume[e];
     for (int64_t k = 0; k < problem->held_count; k++)
         solver->share[k] = solver->elastic.mass[problem->held[k]] / solver->volume; /* density 1 */

@@ -86,16 +86,23 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     s->settings.teleports = NULL;
     if (options->placed) s->settings.placed = true, s->settings.preroll_steps = 0;
     s->driver = su_shot_driver_of(&su_fullsim_stepper, s, &s->settings);
-    SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, options->loose ? 0 : tet->fixed_count,
-                            options->loose ? NULL : tet->fixed, (su_material)material, fit->young, fit->poisson,
-                            fit->density, err));
+    SU_GO(su_elastic_create(&s->body,
+                            &(su_elastic_body){.mesh = {tet->n, tet->t, tet->vertices, tet->tets},
+                                               .held_count = options->loose ? 0 : tet->fixed_count,
+                                               .held = options->loose ? NULL : tet->fixed,
+                                               .material = (su_material)material,
+                                               .young = fit->young,
+                                               .poisson = fit->poisson,
+                                               .density = fit->density},
+                            err));
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
     SU_GO(constrain(s, options->complementary, err));
     if (options->self_contact != SU_SELF_CONTACT_NONE)
         SU_GO(su_self_contact_create(&s->body, tet->vertices, options->threads, &s->contact, err));
     s->smoothing = su_fit_smoothing(fit);
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &s->smoothing, 0, NULL, &s->field, err));
+    SU_GO(su_rotation_field_create(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, &s->smoothing, 0, NULL,
+                                   &s->field, err));
     s->rest = (su_rest_shape){
         tet->n,          fit->m, tet->ties, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
         fit->corrections};

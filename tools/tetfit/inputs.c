@@ -74,8 +74,8 @@ su_status set_smoothing(job *j)
     su_status status;
     if (j->set->rest == REST_POSED) return SU_OK;
     double length = j->set->smoothing * su_box_diagonal(j->tet.n, j->tet.vertices);
-    SU_GO(su_smooth_weights_create(j->tet.n, j->tet.vertices, j->tet.t, j->tet.tets, length, length, j->tool->threads,
-                                   &made, err));
+    SU_GO(su_smooth_weights_create(&(su_tet_mesh){j->tet.n, j->tet.t, j->tet.vertices, j->tet.tets}, length, length,
+                                   j->tool->threads, &made, err));
     fit->n1 = j->tet.n + 1, fit->z = made.entries;
     SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_start, fit->n1, err));
     SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_node, fit->z, err));

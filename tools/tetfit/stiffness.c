@@ -45,8 +45,15 @@ static su_status calibrate(job *j, double *young)
     SU_GO(SU_ALLOC(&one, 2 * t, "materials", err));
     SU_GO(SU_ALLOC(&mode, 3 * n, "materials", err));
     for (int64_t e = 0; e < t; e++) one[e] = factor ? factor[e] : 1, one[t + e] = ratio ? ratio[e] : set->poisson;
-    SU_GO(su_elastic_create(&elastic, n, j->tet.vertices, t, j->tet.tets, j->tet.fixed_count, j->tet.fixed,
-                            (su_material)set->material, one, one + t, j->fit.density, err));
+    SU_GO(su_elastic_create(&elastic,
+                            &(su_elastic_body){.mesh = {n, t, j->tet.vertices, j->tet.tets},
+                                               .held_count = j->tet.fixed_count,
+                                               .held = j->tet.fixed,
+                                               .material = (su_material)set->material,
+                                               .young = one,
+                                               .poisson = one + t,
+                                               .density = j->fit.density},
+                            err));
     if (j->body) {
         su_carrying_mode lowest;
         SU_GO(su_carrying_mode_find(&elastic, j->tet.vertices, one, one + t, j->tool->threads, &j->tool->progress,

@@ -438,10 +438,12 @@ done:
     return status;
 }
 
-su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *region_of, double *W, int *iterations, double *residual, int threads,
-                                su_error *err)
+su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
+                                int *iterations, double *residual, int threads, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     field f = {0};
     int most = 0;
     double cut = 0;

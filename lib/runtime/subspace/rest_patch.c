@@ -166,8 +166,9 @@ su_status su_rest_patch_create(const su_model *model, int64_t count, const int32
             goto done;
         }
         for (int64_t v = 0; v < turned; v++) wanted[v] = (int32_t)v;
-        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, NULL,
-                                       turned, wanted, &patch->field, err));
+        SU_GO(su_rotation_field_create(
+            &(su_tet_mesh){patch->vertex_count, patch->tet_count, patch->shape.vertices, patch->tets}, NULL, turned,
+            wanted, &patch->field, err));
     }
 done:
     free(local);
