@@ -39,7 +39,7 @@ static void parse(const scene *s, const char *text, su_external *out)
     int32_t *surface;
     assert_non_null(root);
     assert_int_equal(su_tet_boundary(s->tet.t, s->tet.tets, &count, &surface, NULL, &err), SU_OK);
-    if (su_external_parse(root, s->tet.n, s->tet.vertices, count, surface, out, &err) != SU_OK)
+    if (su_external_parse(root, &(su_load_skin){s->tet.n, s->tet.vertices, count, surface}, out, &err) != SU_OK)
         fail_msg("%s", err.text);
     free(surface);
     json_decref(root);
@@ -280,7 +280,8 @@ static void bad_files_are_refused(void **unused)
         su_error err = {0};
         json_t *root = json_loads(texts[i], 0, NULL);
         assert_non_null(root);
-        if (su_external_parse(root, 3, x, 1, triangle, &external, &err) != SU_INPUT) fail_msg("taken: %s", texts[i]);
+        if (su_external_parse(root, &(su_load_skin){3, x, 1, triangle}, &external, &err) != SU_INPUT)
+            fail_msg("taken: %s", texts[i]);
         assert_true(strlen(err.text) > 10);
         json_decref(root);
     }

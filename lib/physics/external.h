@@ -51,17 +51,32 @@ typedef struct su_external { /* forward in settings.h */
     su_arena arena;
 } su_external;
 
-/* From JSON as in docs/runtime.md. neutral (nbar,3), triangles (T,3): the skin, for areas and to spread the points.
+/* The skin that forces act on. Borrowed. */
+typedef struct su_load_skin {
+    int64_t nbar;
+    const double *neutral; /* (nbar,3) */
+    int64_t T;
+    const int32_t *triangles; /* (T,3) */
+} su_load_skin;
+
+/* From JSON as in docs/runtime.md. The skin: for areas and to spread the points.
  * Files of mesh colliders are named only; external_files.h reads them. */
-su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T,
-                            const int32_t *triangles, su_external *out, su_error *err);
-su_status su_external_spread(int64_t count, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
-                             su_external *out, su_error *err);
-/* For a caller that sets colliders, wind and forces itself: the contact points alone, `list` (count; NULL: count points
- * spread over the skin), with room for colliders (motion of two keys each) and a force on each point; none yet. x,
- * triangles (T,3): the surface whose area the points share, each triangle going to the nearest. */
-su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, const double *neutral, const double *x,
-                             int64_t T, const int32_t *triangles, int64_t colliders, su_external *out, su_error *err);
+su_status su_external_parse(const json_t *root, const su_load_skin *skin, su_external *out, su_error *err);
+su_status su_external_spread(int64_t count, const su_load_skin *skin, su_external *out, su_error *err);
+/* For a caller that sets colliders, wind and forces itself: which contact points, and what their areas are of. */
+typedef struct su_load_points {
+    int64_t count;
+    const int32_t *list; /* (count) skin vertices; NULL: count points spread over the skin */
+    int64_t nbar;
+    const double *neutral; /* (nbar,3) the skin */
+    const double *x;       /* with triangles (T,3): the surface whose area the points share, each triangle going to the
+                            * nearest */
+    int64_t T;
+    const int32_t *triangles;
+} su_load_points;
+
+/* Those points, with room for colliders (motion of two keys each) and a force on each point; none yet. */
+su_status su_external_create(const su_load_points *points, int64_t colliders, su_external *out, su_error *err);
 void su_external_free(su_external *external);
 
 #endif

@@ -107,8 +107,9 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
                    ? SU_OK
                    : su_runtime_model_create_with(file, interpolation, r->pairs.v, r->pairs.vertices, &r->model, err);
     r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
-    SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices,
-                              file->b, file->surface, r->collider_room, &r->external, err));
+    const su_load_points points = {options->contact_count, options->contacts, file->nbar,   file->neutral,
+                                   file->vertices,         file->b,           file->surface};
+    SU_TRY(su_external_create(&points, r->collider_room, &r->external, err));
     if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
     int64_t carriers = 4 * r->external.points;
     int32_t *carrier = su_runtime_take(r, carriers + r->pairs.v, sizeof *carrier, err);
