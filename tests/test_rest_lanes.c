@@ -38,8 +38,7 @@ static void patch_of(const beam *b, const su_smooth_weights *smooth, int64_t tur
         model.turn_node = smooth->node, model.turn_weight = smooth->weight;
     int32_t *last = calloc((size_t)b->n, sizeof *last);
     for (int64_t k = 0; k < b->n; k++) last[k] = (int32_t)(b->n - 1 - k);
-    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, false, patch, NULL),
-                     SU_OK);
+    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, patch, NULL), SU_OK);
     free(index), free(one), free(none), free(last);
 }
 

@@ -218,7 +218,7 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_shot_window_create(shot, &model->patch, SU_SIMULATION_BLOCK + 1, &s->window, err));
-    SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
+    SU_GO(su_rest_patch_create(source, source->n, NULL, 0, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
     s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
                      SU_REST_FRAMES * model->s + 8) /

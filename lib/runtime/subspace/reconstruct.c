@@ -120,7 +120,7 @@ static su_status take_basis(su_reconstruct *rec, su_interpolation interpolation,
     const su_model *model = rec->model;
     int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
     SU_TRY(su_reduced_basis_create(model, interpolation, &rec->basis, err));
-    SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, false, &rec->patch, err));
+    SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, &rec->patch, err));
     SU_TRY(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
     int64_t most = 0;
     for (int64_t g = 0; g < model->d; g++)
