@@ -41,8 +41,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # Fuzzers call readers: what stands above these folders would take most of the build (docs/design.md, section 2).
 LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/* rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
 # What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
-RUNTIME_C := lib/runtime/supple_runtime.c lib/runtime/supple_clip.c
-RUNTIME_H := $(RUNTIME_C:.c=.h)
+RUNTIME_C := $(wildcard lib/runtime/supple_*.c)
+RUNTIME_H := lib/runtime/supple_runtime.h lib/runtime/supple_clip.h
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
@@ -92,7 +92,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
-$(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/external.o $(BUILD)/lib/physics/collider_mesh.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
+$(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
 $(BUILD)/lib/fem/tet_lanes.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 

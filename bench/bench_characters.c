@@ -202,7 +202,8 @@ static double measure_rest(const su_runtime_model *model, const double *skin, co
     double *x = su_calloc(3 * model->patch.vertex_count, 8), times[BATCHES];
     for (int b = 0; b < BATCHES; b++) {
         double start = seconds();
-        for (int k = 0; k < BLOCK; k++) su_rest_patch_evaluate(&model->patch, skin, w, x, NULL);
+        for (int k = 0; k < BLOCK; k++)
+            su_rest_shape_evaluate(&model->patch.shape, model->patch.vertex_count, NULL, skin, w, x);
         times[b] = (seconds() - start) / BLOCK;
     }
     free(x);
@@ -293,9 +294,7 @@ static void given_row(int k)
     su_elastic body;
     su_error err = {0};
     must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
-    must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed,
-                           SU_NEOHOOKEAN, c.fit.young, c.fit.poisson, c.fit.density, &err),
-         &err);
+    must(su_elastic_of_fit(&body, &c.tet, &c.fit, SU_NEOHOOKEAN, &err), &err);
     reduced_times t = reduced_and_full(k, &what, &model);
     double projection = measure_projection(&c, &body);
     printf("           %7.1f      %5.0f", 1e3 * projection, projection / (t.step[0] + t.pose));

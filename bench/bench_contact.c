@@ -324,8 +324,15 @@ int main(void)
         su_elastic elastic;
         su_error err = {0};
         double values[5][MODES], time[5][REPEATS], ratio[5][REPEATS], iterations = 0, none, apart = 0;
-        if (su_elastic_create(&elastic, b.n, b.x, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson,
-                              b.density, &err))
+        if (su_elastic_create(&elastic,
+                              &(su_elastic_body){.mesh = {b.n, b.t, b.x, b.tets},
+                                                 .held_count = b.held_count,
+                                                 .held = b.held,
+                                                 .material = SU_NEOHOOKEAN,
+                                                 .young = b.young,
+                                                 .poisson = b.poisson,
+                                                 .density = b.density},
+                              &err))
             fail(err.text);
         for (int k = 0; k < REPEATS; k++) {
             time[0][k] = ours(&elastic, &b, NONE, values[0]);

@@ -103,7 +103,14 @@ int main(void)
     su_implicit *implicit;
     su_cholesky *factor;
     su_sparse K;
-    check(su_elastic_create(&body, n, x, t, tets, hold_core(n, x, held), held, SU_NEOHOOKEAN, young, poisson, density,
+    check(su_elastic_create(&body,
+                            &(su_elastic_body){.mesh = {n, t, x, tets},
+                                               .held_count = hold_core(n, x, held),
+                                               .held = held,
+                                               .material = SU_NEOHOOKEAN,
+                                               .young = young,
+                                               .poisson = poisson,
+                                               .density = density},
                             &err),
           &err);
     double start = seconds();

@@ -56,8 +56,15 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
     su_mode_report report[3];
     int64_t contacts = 0;
     if (!modes) fail("no memory");
-    if (su_elastic_create(&elastic, f.n, f.neutral, f.t, f.tets, f.held_count, f.held, SU_NEOHOOKEAN, f.young,
-                          f.poisson, f.density, &err))
+    if (su_elastic_create(&elastic,
+                          &(su_elastic_body){.mesh = {f.n, f.t, f.neutral, f.tets},
+                                             .held_count = f.held_count,
+                                             .held = f.held,
+                                             .material = SU_NEOHOOKEAN,
+                                             .young = f.young,
+                                             .poisson = f.poisson,
+                                             .density = f.density},
+                          &err))
         fail(err.text);
     su_elastic_set_rest(&elastic, f.x, NULL, 1);
     for (int k = 0; k < repeats; k++)
@@ -102,7 +109,14 @@ int main(void)
     block b = block_create(NX, NY, NZ, CONTACTS);
     const int64_t n = b.n, t = b.t;
     const double *x = b.x;
-    if (su_elastic_create(&elastic, n, x, t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density,
+    if (su_elastic_create(&elastic,
+                          &(su_elastic_body){.mesh = {n, t, x, b.tets},
+                                             .held_count = b.held_count,
+                                             .held = b.held,
+                                             .material = SU_NEOHOOKEAN,
+                                             .young = b.young,
+                                             .poisson = b.poisson,
+                                             .density = b.density},
                           &err))
         fail(err.text);
     int64_t size = elastic.pattern.size;

@@ -100,7 +100,8 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained, do
         su_rig_motions motions = {0};
         double from = seconds();
         if (constrained) {
-            if (su_leak_diffuse(b->n, b->x, b->t, b->tets, triangles, surface, SU_LEAK_LENGTH * diagonal, leak, &err))
+            if (su_leak_diffuse(&(su_tet_mesh){b->n, b->t, b->x, b->tets}, triangles, surface,
+                                SU_LEAK_LENGTH * diagonal, leak, &err))
                 fail(err.text);
             now.leak = seconds() - from;
             if (su_rig_motions_create(&ties, BONES, weights, 0, NULL, &motions, &err) ||
@@ -134,8 +135,15 @@ static double displacement(const block *b)
     su_error err = {0};
     double values[DISPLACEMENT_MODES], *modes = room(3 * DISPLACEMENT_MODES * (size_t)b->n, sizeof *modes);
     double from = seconds();
-    if (su_elastic_create(&elastic, b->n, b->x, b->t, b->tets, b->held_count, b->held, SU_COROTATIONAL, b->young,
-                          b->poisson, b->density, &err))
+    if (su_elastic_create(&elastic,
+                          &(su_elastic_body){.mesh = {b->n, b->t, b->x, b->tets},
+                                             .held_count = b->held_count,
+                                             .held = b->held,
+                                             .material = SU_COROTATIONAL,
+                                             .young = b->young,
+                                             .poisson = b->poisson,
+                                             .density = b->density},
+                          &err))
         fail(err.text);
     su_elastic_set_rest(&elastic, b->x, NULL, 1);
     const su_mode_problem problem = {.elastic = &elastic, .x = b->x};

@@ -98,8 +98,7 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
     su_implicit *implicit;
     double *carried = su_calloc(3 * n, 8), *inertial = su_calloc(3 * n, 8), *u = su_calloc(3 * n, 8),
            *gravity = su_calloc(3 * n, 8), times[BATCHES];
-    if (su_elastic_create(&body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, SU_NEOHOOKEAN,
-                          fit->young, fit->poisson, fit->density, &err) != SU_OK ||
+    if (su_elastic_of_fit(&body, tet, fit, SU_NEOHOOKEAN, &err) != SU_OK ||
         su_implicit_create(&body, 1, &implicit, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();

@@ -96,8 +96,15 @@ void beam_modes(const beam *b, const double *rest, int r, double *modes, double 
 {
     su_elastic elastic;
     su_sparse K;
-    if (su_elastic_create(&elastic, b->n, b->vertices, b->t, b->tets, b->held_count, b->held, SU_STVK, b->young,
-                          b->poisson, b->density, NULL) != SU_OK ||
+    if (su_elastic_create(&elastic,
+                          &(su_elastic_body){.mesh = {b->n, b->t, b->vertices, b->tets},
+                                             .held_count = b->held_count,
+                                             .held = b->held,
+                                             .material = SU_STVK,
+                                             .young = b->young,
+                                             .poisson = b->poisson,
+                                             .density = b->density},
+                          NULL) != SU_OK ||
         su_sparse_clone_pattern(&elastic.pattern, &K, NULL) != SU_OK)
         abort();
     su_elastic_set_rest(&elastic, rest, NULL, 1);

@@ -61,7 +61,7 @@ static void make_basis(beam_space *s, int m, int r)
     basis->param_scale[0] = 1;
     for (int64_t v = 0; v < b->n; v++) basis->region_weights[v] = 1;
     beam_mass(b, mass);
-    MUST(su_rotation_field_create(b->n, b->vertices, b->t, b->tets, NULL, 0, NULL, &field, NULL));
+    MUST(su_rotation_field_create(&(su_tet_mesh){b->n, b->t, b->vertices, b->tets}, NULL, 0, NULL, &field, NULL));
     for (int i = 0; i < m; i++) {
         const double *x = s->fit.shapes + 3 * i * b->n;
         su_rotation_field_evaluate(field, x, basis->rotations + 4 * i * b->n, 1);

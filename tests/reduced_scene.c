@@ -133,8 +133,15 @@ static void add_neutral_stiffness(reduced_scene *out, const double *weights, dou
     double *young = calloc((size_t)model->t, sizeof *young);
     if (!young) abort();
     for (int64_t e = 0; e < model->t; e++) young[e] = fit->young[e] * (weights ? weights[e] : 1);
-    if (su_elastic_create(&body, n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed,
-                          SU_NEOHOOKEAN, young, fit->poisson, fit->density, NULL) != SU_OK ||
+    if (su_elastic_create(&body,
+                          &(su_elastic_body){.mesh = {n, model->t, model->vertices, model->tets},
+                                             .held_count = model->fixed_count,
+                                             .held = model->fixed,
+                                             .material = SU_NEOHOOKEAN,
+                                             .young = young,
+                                             .poisson = fit->poisson,
+                                             .density = fit->density},
+                          NULL) != SU_OK ||
         su_sparse_clone_pattern(&body.pattern, &K, NULL) != SU_OK)
         abort();
     int64_t size = 3 * body.free_count;
@@ -224,8 +231,8 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     TAKE(out, out->rotations, model->m * model->n * 4);
     su_rotation_field *field;
     const su_smoothing smoothing = su_fit_smoothing(fit);
-    if (su_rotation_field_create(model->n, model->vertices, model->t, model->tets, &smoothing, 0, NULL, &field, NULL) !=
-        SU_OK)
+    if (su_rotation_field_create(&(su_tet_mesh){model->n, model->t, model->vertices, model->tets}, &smoothing, 0, NULL,
+                                 &field, NULL) != SU_OK)
         abort();
     for (int64_t i = 0; i < model->m; i++)
         su_rotation_field_evaluate(field, fit->shapes + 3 * i * model->n, out->rotations + 4 * i * model->n, 1);

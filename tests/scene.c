@@ -112,7 +112,8 @@ void scene_turn_rest(scene *s, double length)
 {
     su_smooth_weights *w = &s->smooth;
     su_fit *fit = &s->fit;
-    if (su_smooth_weights_create(fit->n, s->mesh.vertices, fit->t, s->mesh.tets, length, length, 1, w, NULL) != SU_OK)
+    if (su_smooth_weights_create(&(su_tet_mesh){fit->n, fit->t, s->mesh.vertices, s->mesh.tets}, length, length, 1, w,
+                                 NULL) != SU_OK)
         abort();
     fit->n1 = fit->n + 1, fit->z = w->entries;
     fit->turn_start = w->start, fit->turn_node = w->node, fit->turn_weight = w->weight;

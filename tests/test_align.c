@@ -69,7 +69,8 @@ static double largest_angle(const beam *b, const double *mass, int r, const doub
 static void rotations_of(const beam *b, const double *x, double *q)
 {
     su_rotation_field *field;
-    assert_int_equal(su_rotation_field_create(b->n, b->vertices, b->t, b->tets, NULL, 0, NULL, &field, NULL), SU_OK);
+    assert_int_equal(
+        su_rotation_field_create(&(su_tet_mesh){b->n, b->t, b->vertices, b->tets}, NULL, 0, NULL, &field, NULL), SU_OK);
     su_rotation_field_evaluate(field, x, q, 1);
     su_rotation_field_free(field);
 }

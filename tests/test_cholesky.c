@@ -23,8 +23,15 @@ static void stiffness(int cells, su_sparse *K)
     for (int64_t i = 0; i < held_count; i++) held[i] = (int32_t)i;
     double *young = box_constant(box.t, 1e4), *poisson = box_constant(box.t, 0.45);
     su_elastic elastic;
-    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, held_count, held, SU_NEOHOOKEAN,
-                                       young, poisson, young, NULL),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {box.n, box.t, box.vertices, box.tets},
+                                                          .held_count = held_count,
+                                                          .held = held,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = young},
+                                       NULL),
                      SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, K, NULL), SU_OK);
     su_elastic_stiffness(&elastic, box.vertices, false, K, 1);

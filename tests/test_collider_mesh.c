@@ -258,7 +258,8 @@ static void load(const scene *s, const char *name, su_external *out)
     char path[200];
     su_error err = {0};
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (su_forces_load(path, 0, NULL, s->tet.n, s->tet.vertices, s->tet.b, s->tet.surface, out, &err) != SU_OK)
+    if (su_forces_load(path, 0, NULL, &(su_load_skin){s->tet.n, s->tet.vertices, s->tet.b, s->tet.surface}, out,
+                       &err) != SU_OK)
         fail_msg("%s", err.text);
 }
 

@@ -115,9 +115,7 @@ static void rig_teleport(double t, double *bend, double *root)
 static su_elastic body_of(const scene *s)
 {
     su_elastic body;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, s->tet.fixed_count,
-                                       s->tet.fixed, SU_NEOHOOKEAN, s->fit.young, s->fit.poisson, s->fit.density, NULL),
-                     SU_OK);
+    assert_int_equal(su_elastic_of_fit(&body, &s->tet, &s->fit, SU_NEOHOOKEAN, NULL), SU_OK);
     return body;
 }
 
@@ -370,7 +368,8 @@ static void dense_steps(scene *s, const rig_rows *rows, const su_sim_settings *s
     force = calloc((size_t)(3 * n), sizeof(double));
     A = calloc((size_t)(all * all), sizeof(double)), r = calloc((size_t)(2 * all), sizeof(double));
     double *at = calloc((size_t)(3 * n), sizeof *at), *offset = calloc((size_t)all, sizeof *offset);
-    assert_int_equal(su_rotation_field_create(n, s->tet.vertices, s->tet.t, s->tet.tets, NULL, 0, NULL, &field, NULL),
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){n, s->tet.t, s->tet.vertices, s->tet.tets}, NULL, 0, NULL,
+                                              &field, NULL),
                      SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K, NULL), SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&body.pattern, &damping, NULL), SU_OK);

@@ -80,8 +80,15 @@ static fork_mesh make_unlike(int scale, double gap, double shuffled)
     }
     assert_int_equal(su_tet_boundary(f.box.t, f.box.tets, &f.b, &f.surface, NULL, NULL), SU_OK);
     f.young = box_constant(f.box.t, 1e4), f.poisson = box_constant(f.box.t, 0.4);
-    assert_int_equal(su_elastic_create(&f.elastic, n, f.box.vertices, f.box.t, f.box.tets, f.held_count, f.held_list,
-                                       SU_NEOHOOKEAN, f.young, f.poisson, f.young, NULL),
+    assert_int_equal(su_elastic_create(&f.elastic,
+                                       &(su_elastic_body){.mesh = {n, f.box.t, f.box.vertices, f.box.tets},
+                                                          .held_count = f.held_count,
+                                                          .held = f.held_list,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = f.young,
+                                                          .poisson = f.poisson,
+                                                          .density = f.young},
+                                       NULL),
                      SU_OK);
     su_elastic_set_rest(&f.elastic, f.x, NULL, 1);
     assert_int_equal(f.elastic.collapsed, 0);

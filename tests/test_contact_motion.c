@@ -32,8 +32,15 @@ static void body_create(body *b, int64_t n, double *x, int64_t t, int32_t *tets,
     *b = (body){.n = n, .t = t, .x = x, .tets = tets};
     b->young = box_constant(t, 1e4), b->poisson = box_constant(t, poisson), b->density = box_constant(t, 1000);
     b->k = box_constant(n, 0), b->zero = box_constant(3 * n, 0);
-    assert_int_equal(su_elastic_create(&b->elastic, n, x, t, tets, held_count, held, material, b->young, b->poisson,
-                                       b->density, NULL),
+    assert_int_equal(su_elastic_create(&b->elastic,
+                                       &(su_elastic_body){.mesh = {n, t, x, tets},
+                                                          .held_count = held_count,
+                                                          .held = held,
+                                                          .material = material,
+                                                          .young = b->young,
+                                                          .poisson = b->poisson,
+                                                          .density = b->density},
+                                       NULL),
                      SU_OK);
     assert_int_equal(su_implicit_create(&b->elastic, 1, &b->implicit, NULL), SU_OK);
     assert_int_equal(su_self_contact_create(&b->elastic, x, 1, &b->contact, NULL), SU_OK);

@@ -66,8 +66,15 @@ static void test_stiffness_derivative(void **unused)
         double *young = box_constant(box.t, 1000), *poisson = box_constant(box.t, 0.4);
         su_elastic elastic;
         su_sparse up, down;
-        assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, 5, held,
-                                           (su_material)material, young, poisson, young, NULL),
+        assert_int_equal(su_elastic_create(&elastic,
+                                           &(su_elastic_body){.mesh = {box.n, box.t, box.vertices, box.tets},
+                                                              .held_count = 5,
+                                                              .held = held,
+                                                              .material = (su_material)material,
+                                                              .young = young,
+                                                              .poisson = poisson,
+                                                              .density = young},
+                                           NULL),
                          SU_OK);
         double *rest = malloc(3 * (size_t)box.n * sizeof *rest), *moved = malloc(3 * (size_t)box.n * sizeof *rest);
         memcpy(rest, box.vertices, 3 * (size_t)box.n * sizeof *rest);

@@ -35,8 +35,15 @@ static void body_create(body *b, int cells, su_material material, int64_t held_c
         b->density[e] = 1000 + 500 * box_random(&state);
     }
     su_error err;
-    assert_int_equal(su_elastic_create(&b->elastic, b->box.n, b->box.vertices, b->box.t, b->box.tets, held_count, held,
-                                       material, b->young, b->poisson, b->density, &err),
+    assert_int_equal(su_elastic_create(&b->elastic,
+                                       &(su_elastic_body){.mesh = {b->box.n, b->box.t, b->box.vertices, b->box.tets},
+                                                          .held_count = held_count,
+                                                          .held = held,
+                                                          .material = material,
+                                                          .young = b->young,
+                                                          .poisson = b->poisson,
+                                                          .density = b->density},
+                                       &err),
                      SU_OK);
 }
 
@@ -436,14 +443,59 @@ static void test_bad_input(void **unused)
     double x[15] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 3, 3, 3}, one = 1, bad = 0.5, none = 0;
     int32_t good[4] = {0, 1, 2, 3}, inverted[4] = {0, 2, 1, 3}, far[4] = {0, 1, 2, 9}, held = 7;
     double nu = 0.3;
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, inverted, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, far, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 1, &held, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &one, &bad, &one, &err), SU_INPUT);
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &none, &nu, &one, &err), SU_INPUT);
-    assert_int_equal(su_elastic_create(&elastic, 5, x, 1, good, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {4, 1, x, inverted}, .material = SU_STVK, .young = &one, .poisson = &nu, .density = &one},
+            &err),
+        SU_INPUT);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {4, 1, x, far}, .material = SU_STVK, .young = &one, .poisson = &nu, .density = &one},
+            &err),
+        SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {4, 1, x, good},
+                                                          .held_count = 1,
+                                                          .held = &held,
+                                                          .material = SU_STVK,
+                                                          .young = &one,
+                                                          .poisson = &nu,
+                                                          .density = &one},
+                                       &err),
+                     SU_INPUT);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {4, 1, x, good}, .material = SU_STVK, .young = &one, .poisson = &bad, .density = &one},
+            &err),
+        SU_INPUT);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {4, 1, x, good}, .material = SU_STVK, .young = &none, .poisson = &nu, .density = &one},
+            &err),
+        SU_INPUT);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {5, 1, x, good}, .material = SU_STVK, .young = &one, .poisson = &nu, .density = &one},
+            &err),
+        SU_INPUT);
     assert_non_null(strstr(err.text, "vertex 4"));
-    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_OK);
+    assert_int_equal(
+        su_elastic_create(
+            &elastic,
+            &(su_elastic_body){
+                .mesh = {4, 1, x, good}, .material = SU_STVK, .young = &one, .poisson = &nu, .density = &one},
+            &err),
+        SU_OK);
     su_elastic_free(&elastic);
 }
 
@@ -453,8 +505,15 @@ static void collapsed_tets_are_at_rest(void **unused)
     (void)unused;
     beam b = beam_create(3, 1, 1, 3.0, 1.0, 1.0);
     su_elastic flesh;
-    assert_int_equal(su_elastic_create(&flesh, b.n, b.vertices, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN,
-                                       b.young, b.poisson, b.density, NULL),
+    assert_int_equal(su_elastic_create(&flesh,
+                                       &(su_elastic_body){.mesh = {b.n, b.t, b.vertices, b.tets},
+                                                          .held_count = b.held_count,
+                                                          .held = b.held,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = b.young,
+                                                          .poisson = b.poisson,
+                                                          .density = b.density},
+                                       NULL),
                      SU_OK);
     double *x = calloc((size_t)(3 * b.n), sizeof *x), *f = calloc((size_t)(3 * b.n), sizeof *f);
     for (int64_t i = 0; i < 3 * b.n; i++) x[i] = b.vertices[i] * (i % 3 == 1 ? 0.02 : 1.0);

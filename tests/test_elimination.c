@@ -84,8 +84,15 @@ static tied_beam make(double held, bool weighted)
         if (s.box.vertices[3 * v] <= held) s.held[s.held_count++] = (int32_t)v;
         if (weighted) s.weights[v] = 0.02 + s.box.vertices[3 * v] / 4;
     }
-    assert_int_equal(su_elastic_create(&s.elastic, n, s.box.vertices, s.box.t, s.box.tets, s.held_count, s.held,
-                                       SU_NEOHOOKEAN, s.young, s.poisson, s.young, NULL),
+    assert_int_equal(su_elastic_create(&s.elastic,
+                                       &(su_elastic_body){.mesh = {n, s.box.t, s.box.vertices, s.box.tets},
+                                                          .held_count = s.held_count,
+                                                          .held = s.held,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = s.young,
+                                                          .poisson = s.poisson,
+                                                          .density = s.young},
+                                       NULL),
                      SU_OK);
     make_rows(&s, false);
     return s;

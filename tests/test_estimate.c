@@ -240,9 +240,7 @@ static void the_full_space_answers(void **unused)
     su_cholesky_single *single;
     su_turned_solver *solver;
     scene_create(&s, 4, 2, 2, 3, poses3, 2, fps, scene_swing, 0, NULL);
-    assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count,
-                                       s.tet.fixed, SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, &err),
-                     SU_OK);
+    assert_int_equal(su_elastic_of_fit(&body, &s.tet, &s.fit, SU_NEOHOOKEAN, &err), SU_OK);
     int64_t n = s.tet.n, dofs = 3 * body.free_count;
     double *turn = calloc((size_t)(4 * n), sizeof *turn), *y = calloc((size_t)(3 * n), sizeof *y),
            *b = calloc((size_t)(STATES * dofs), sizeof *b);

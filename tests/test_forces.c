@@ -4,7 +4,7 @@
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
 #include "reduced_scene.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <jansson.h>
@@ -39,7 +39,7 @@ static void parse(const scene *s, const char *text, su_external *out)
     int32_t *surface;
     assert_non_null(root);
     assert_int_equal(su_tet_boundary(s->tet.t, s->tet.tets, &count, &surface, NULL, &err), SU_OK);
-    if (su_external_parse(root, s->tet.n, s->tet.vertices, count, surface, out, &err) != SU_OK)
+    if (su_external_parse(root, &(su_load_skin){s->tet.n, s->tet.vertices, count, surface}, out, &err) != SU_OK)
         fail_msg("%s", err.text);
     free(surface);
     json_decref(root);
@@ -67,8 +67,13 @@ static double total_mass(const scene *s, double *mass)
     double sum = 0;
     su_error err = {0};
     su_elastic body;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, 0, NULL, SU_NEOHOOKEAN,
-                                       s->fit.young, s->fit.poisson, s->fit.density, &err),
+    assert_int_equal(su_elastic_create(&body,
+                                       &(su_elastic_body){.mesh = {s->tet.n, s->tet.t, s->tet.vertices, s->tet.tets},
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = s->fit.young,
+                                                          .poisson = s->fit.poisson,
+                                                          .density = s->fit.density},
+                                       &err),
                      SU_OK);
     for (int64_t v = 0; v < s->tet.n; v++) sum += mass[v] = body.mass[v];
     su_elastic_free(&body);
@@ -275,7 +280,8 @@ static void bad_files_are_refused(void **unused)
         su_error err = {0};
         json_t *root = json_loads(texts[i], 0, NULL);
         assert_non_null(root);
-        if (su_external_parse(root, 3, x, 1, triangle, &external, &err) != SU_INPUT) fail_msg("taken: %s", texts[i]);
+        if (su_external_parse(root, &(su_load_skin){3, x, 1, triangle}, &external, &err) != SU_INPUT)
+            fail_msg("taken: %s", texts[i]);
         assert_true(strlen(err.text) > 10);
         json_decref(root);
     }

@@ -161,6 +161,17 @@ awk -f calls.awk objects >calls
 check "objects of the build are there to be looked into" "$([ "$(wc -l <calls)" -gt 1000 ]; echo $?)" "$(wc -l <calls) calls below $BUILD"
 nothing "no modules call each other in a circle" "$(awk -f circle.awk calls)"
 
+# ---- functions that nobody calls: what only its own file needs is static, what no file needs goes ----
+
+# The interface for games is called from outside; clones and resolvers of a function are the compiler's.
+uncalled() {   # FOLDER OBJECTS: "module: function"
+    awk -F '\t' '$2 == "T" && $1 ~ /^lib/ && $3 ~ /^su_[a-z0-9_]*$/ { place[$3] = $1 } $2 == "U" { want[$3] }
+        END { for (s in place) if (!(s in want)) print place[s], s }' "$2" | LC_ALL=C sort | while read -r module name; do
+        grep -rqw --include='*.c' --include='*.h' "$name" "$1/tests" "$1/bench" "$1/examples" "$1/tools" 2>/dev/null || echo "$module: $name"
+    done
+}
+nothing "every function that a header of lib/ shows is called by another file" "$(uncalled "$root" objects)"
+
 # ---- the run-time archive: what it asks for is in itself or in the few libraries that a game links ----
 
 compiler=$(cut -d ' ' -f 1 "$BUILD/flags")
@@ -198,6 +209,11 @@ long_lines() {
 nothing "no line of C has more than $limit columns" "$(long_lines "$root" "$limit")"
 
 # ---- the rules, broken ----
+
+mkdir -p calls/tests
+printf 'lib/a\tT\tsu_called\nlib/b\tU\tsu_called\nlib/a\tT\tsu_alone\nlib/a\tT\tsu_tested\nlib/a\tT\tsupple_open\n' >planted
+echo 'su_tested();' >calls/tests/test.c
+check "found: a function that nobody calls" "$([ "$(uncalled calls planted)" = 'lib/a: su_alone' ]; echo $?)" "$(uncalled calls planted)"
 
 # A tree that keeps all rules but has only a few folders: `order` problems are left out of account.
 plant() {   # FILE TEXT: a file of the small tree, all else as it should be

@@ -80,7 +80,8 @@ static body make(int cells)
     assert_true(b.n < 20000);
     su_error err = {0};
     assert_int_equal(su_handle_vertices(b.n, b.x, b.t, b.tets, REGIONS, handles, region_of, &err), SU_OK);
-    assert_int_equal(su_bounded_biharmonic(b.n, b.x, b.t, b.tets, REGIONS, region_of, b.weights, NULL, NULL, 1, &err),
+    assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){b.n, b.t, b.x, b.tets}, REGIONS, region_of, b.weights, NULL,
+                                           NULL, 1, &err),
                      SU_OK);
     su_region_sharpen(REGIONS * b.n, b.weights, 0.1, 0.5);
     free(number);
@@ -254,9 +255,7 @@ static void test_local_load(void **unused)
     assert_int_equal(su_modes_load(in(folder, "local.npz"), &localized, NULL), SU_OK);
     assert_int_equal(su_modes_load(in(folder, "global.npz"), &whole, NULL), SU_OK);
     assert_true(localized.r == 100 && localized.d == 6 && whole.r == 180);
-    assert_int_equal(su_elastic_create(&elastic, tet.n, tet.vertices, tet.t, tet.tets, tet.fixed_count, tet.fixed,
-                                       SU_NEOHOOKEAN, fit.young, fit.poisson, fit.density, &err),
-                     SU_OK);
+    assert_int_equal(su_elastic_of_fit(&elastic, &tet, &fit, SU_NEOHOOKEAN, &err), SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, &err), SU_OK);
     su_elastic_stiffness(&elastic, tet.vertices, false, &K, 1);
     assert_int_equal(su_cholesky_create(&K, 1, &factor, &err), SU_OK);

@@ -32,8 +32,15 @@ static body make(int nx, int ny, int nz, double lx, double ly, double lz, double
     int64_t count = clamp ? (ny + 1) * (nz + 1) : 0;
     int32_t *held = malloc((size_t)(count + 1) * sizeof *held);
     for (int64_t i = 0; i < count; i++) held[i] = (int32_t)i; /* the numbering starts with x = 0 */
-    assert_int_equal(su_elastic_create(&b.elastic, b.box.n, b.box.vertices, b.box.t, b.box.tets, count, held, material,
-                                       b.young, b.poisson, b.density, NULL),
+    assert_int_equal(su_elastic_create(&b.elastic,
+                                       &(su_elastic_body){.mesh = {b.box.n, b.box.t, b.box.vertices, b.box.tets},
+                                                          .held_count = count,
+                                                          .held = held,
+                                                          .material = material,
+                                                          .young = b.young,
+                                                          .poisson = b.poisson,
+                                                          .density = b.density},
+                                       NULL),
                      SU_OK);
     free(held);
     return b;
@@ -163,8 +170,15 @@ static void test_partly_held(void **unused)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         su_elastic elastic;
         su_error err = {0};
-        assert_int_equal(su_elastic_create(&elastic, cases[c].n, x, cases[c].t, tets, cases[c].held_count,
-                                           cases[c].held, SU_NEOHOOKEAN, young, poisson, density, &err),
+        assert_int_equal(su_elastic_create(&elastic,
+                                           &(su_elastic_body){.mesh = {cases[c].n, cases[c].t, x, tets},
+                                                              .held_count = cases[c].held_count,
+                                                              .held = cases[c].held,
+                                                              .material = SU_NEOHOOKEAN,
+                                                              .young = young,
+                                                              .poisson = poisson,
+                                                              .density = density},
+                                           &err),
                          SU_OK);
         for (int keep = 0; keep < 2; keep++) {
             su_mode_problem problem = {.elastic = &elastic, .x = x, .keep_rigid = keep};
@@ -191,12 +205,26 @@ static void test_partly_held(void **unused)
     su_mode_report report;
     for (int r = 0; r <= 48; r++) offsets[r] = r;
     for (int r = 0; r < 48; r++) rows[r] = r / 3, unit[3 * r + r % 3] = 1;
-    assert_int_equal(
-        su_elastic_create(&elastic, n, x, t, tets, 16, plane, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {n, t, x, tets},
+                                                          .held_count = 16,
+                                                          .held = plane,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = density},
+                                       &err),
+                     SU_OK);
     su_mode_problem held = {.elastic = &elastic, .x = x};
     assert_int_equal(su_modes_solve(&held, 6, 6, values[0], modes, NULL, 1, NULL, &err), SU_OK);
     su_elastic_free(&elastic);
-    assert_int_equal(su_elastic_create(&elastic, n, x, t, tets, 0, NULL, SU_NEOHOOKEAN, young, poisson, density, &err),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {n, t, x, tets},
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = density},
+                                       &err),
                      SU_OK);
     su_mode_problem anchored = {.elastic = &elastic,
                                 .x = x,
@@ -258,9 +286,16 @@ static void test_uncoupled_limbs(void **unused)
     for (int i = 0; i < 16; i++) held[i] = i, held[16 + i] = (int32_t)n + i;
     su_elastic elastic;
     su_error err = {0};
-    assert_int_equal(
-        su_elastic_create(&elastic, 2 * n, x, 2 * t, tets, 32, held, SU_NEOHOOKEAN, young, poisson, density, &err),
-        SU_OK);
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {2 * n, 2 * t, x, tets},
+                                                          .held_count = 32,
+                                                          .held = held,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = density},
+                                       &err),
+                     SU_OK);
     su_mode_problem problem = {.elastic = &elastic, .x = x};
     /* where more are wanted, a further linear mode takes the place */
     if (su_modes_solve(&problem, 2 * LINEAR, BOTH + 1, values, both, NULL, 1, NULL, &err) != SU_OK)
@@ -279,8 +314,15 @@ static void test_uncoupled_limbs(void **unused)
     for (int bar = 0; bar < 2; bar++) {
         su_elastic one;
         double own[LINEAR];
-        assert_int_equal(su_elastic_create(&one, n, x + 3 * n * bar, t, tets, 16, held, SU_NEOHOOKEAN, young + t * bar,
-                                           poisson, density, &err),
+        assert_int_equal(su_elastic_create(&one,
+                                           &(su_elastic_body){.mesh = {n, t, x + 3 * n * bar, tets},
+                                                              .held_count = 16,
+                                                              .held = held,
+                                                              .material = SU_NEOHOOKEAN,
+                                                              .young = young + t * bar,
+                                                              .poisson = poisson,
+                                                              .density = density},
+                                           &err),
                          SU_OK);
         su_mode_problem half = {.elastic = &one, .x = x + 3 * n * bar};
         assert_int_equal(su_modes_solve(&half, LINEAR, ALONE, own, alone, NULL, 1, NULL, &err), SU_OK);

@@ -343,7 +343,7 @@ static su_status read_forces(void *context, int threads, su_error *err)
     su_external external = {0};
     (void)threads;
     snprintf(collider, sizeof collider, "%s", input("s.anim.npz"));
-    su_status status = su_forces_load(context, 1, list, 4, neutral, 4, triangles, &external, err);
+    su_status status = su_forces_load(context, 1, list, &(su_load_skin){4, neutral, 4, triangles}, &external, err);
     if (status != SU_OK) return status;
     FAILING_MEMORY_RESULT(external.area, external.points);
     json_t *meta = json_object();

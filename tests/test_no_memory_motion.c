@@ -138,8 +138,8 @@ static su_status spread_paint(void *context, int threads, su_error *err)
     (void)context, (void)threads;
     assert_true(tet->nbar <= 400 && tet->t <= 4000);
     for (int64_t v = 0; v < tet->nbar; v++) values[v] = 1 + (double)(v % 7);
-    su_status status = su_paint_spread(tet->n, tet->vertices, tet->t, tet->tets, tet->nbar, tet->embed_tet, NULL, 0.1,
-                                       1, values, out, err);
+    su_status status = su_paint_spread(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets},
+                                       &(su_paint_skin){tet->nbar, tet->embed_tet, NULL}, 0.1, 1, values, out, err);
     if (status == SU_OK) FAILING_MEMORY_RESULT(out, tet->t);
     return status;
 }
@@ -150,7 +150,8 @@ static su_status smooth_and_compare(void *context, int threads, su_error *err)
     su_smooth_weights weights;
     su_compare *compare;
     (void)context;
-    SU_TRY(su_smooth_weights_create(tet->n, tet->vertices, tet->t, tet->tets, 0.2, 0.3, threads, &weights, err));
+    SU_TRY(su_smooth_weights_create(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, 0.2, 0.3, threads,
+                                    &weights, err));
     FAILING_MEMORY_RESULT(weights.weight, weights.entries);
     su_smooth_weights_free(&weights);
     SU_TRY(su_compare_create(tet->n, made.r.mass, tet->nbar, FRAMES, &compare, err));
@@ -180,8 +181,15 @@ static su_status solve_modes(void *context, int threads, su_error *err)
     su_mode_report report;
     double values[R], *modes = NULL;
     su_status status;
-    SU_TRY(su_elastic_create(&body, tet->n, tet->vertices, tet->t, tet->tets, *rigid ? 0 : tet->fixed_count, tet->fixed,
-                             SU_NEOHOOKEAN, fit->young, fit->poisson, fit->density, err));
+    SU_TRY(su_elastic_create(&body,
+                             &(su_elastic_body){.mesh = {tet->n, tet->t, tet->vertices, tet->tets},
+                                                .held_count = *rigid ? 0 : tet->fixed_count,
+                                                .held = tet->fixed,
+                                                .material = SU_NEOHOOKEAN,
+                                                .young = fit->young,
+                                                .poisson = fit->poisson,
+                                                .density = fit->density},
+                             err));
     const su_mode_problem problem = {.elastic = &body, .x = tet->vertices, .keep_rigid = *rigid};
     SU_GO(SU_ALLOC(&modes, 3 * R * tet->n, "modes", err));
     SU_GO(su_modes_solve(&problem, *rigid ? R : 4, R, values, modes, &report, threads, NULL, err));
@@ -256,8 +264,8 @@ static su_status find_regions(void *context, int threads, su_error *err)
     (void)context;
     for (int64_t v = 0; v < tet->n; v++)
         region[v] = tet->vertices[3 * v] < 0.2 ? 0 : tet->vertices[3 * v] > 0.8 ? 1 : -1;
-    su_status status = su_bounded_biharmonic(tet->n, tet->vertices, tet->t, tet->tets, 2, region, W, &iterations,
-                                             &residual, threads, err);
+    su_status status = su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, 2, region, W,
+                                             &iterations, &residual, threads, err);
     if (status == SU_OK) FAILING_MEMORY_RESULT(W, 2 * tet->n);
     return status;
 }

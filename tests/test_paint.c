@@ -47,8 +47,9 @@ static double *spread(const skinned *s, const uint8_t *left_out, int64_t fields,
 {
     su_error err = {0};
     double *out = malloc((size_t)(fields * s->box.t) * sizeof *out);
-    su_status status = su_paint_spread(s->box.n, s->box.vertices, s->box.t, s->box.tets, s->nbar, s->embed, left_out,
-                                       SU_PAINT_ZETA, fields, values, out, &err);
+    su_status status =
+        su_paint_spread(&(su_tet_mesh){s->box.n, s->box.t, s->box.vertices, s->box.tets},
+                        &(su_paint_skin){s->nbar, s->embed, left_out}, SU_PAINT_ZETA, fields, values, out, &err);
     if (status != SU_OK) printf("# %s\n", err.text);
     assert_int_equal(status, SU_OK);
     return out;
@@ -134,12 +135,14 @@ static void test_halves(void **unused)
     for (int64_t i = 0; i < 3 * n; i++) x[3 * n + i] = x[i] + 5;
     for (int64_t i = 0; i < 4 * t; i++) tets[4 * t + i] = tets[i] + (int32_t)n;
     out = malloc(2 * (size_t)t * sizeof *out);
-    assert_int_equal(
-        su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_OK);
+    assert_int_equal(su_paint_spread(&(su_tet_mesh){2 * n, 2 * t, x, tets}, &(su_paint_skin){s.nbar, s.embed, silent},
+                                     SU_PAINT_ZETA, 1, values, out, NULL),
+                     SU_OK);
     for (int64_t e = t; e < 2 * t; e++) assert_true(fabs(out[e] - out[t]) < 1e-9 && out[e] > 1.5 && out[e] < 4.5);
     memset(silent, 1, (size_t)s.nbar);
-    assert_int_equal(
-        su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_INPUT);
+    assert_int_equal(su_paint_spread(&(su_tet_mesh){2 * n, 2 * t, x, tets}, &(su_paint_skin){s.nbar, s.embed, silent},
+                                     SU_PAINT_ZETA, 1, values, out, NULL),
+                     SU_INPUT);
     free(out), free(x), free(tets), free(values), free(silent);
     skinned_free(&s);
 }

@@ -105,9 +105,7 @@ static double *static_answer(const scene *s)
     su_elastic body;
     su_sparse K;
     su_cholesky *factor;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, s->tet.fixed_count,
-                                       s->tet.fixed, SU_NEOHOOKEAN, s->fit.young, s->fit.poisson, s->fit.density, NULL),
-                     SU_OK);
+    assert_int_equal(su_elastic_of_fit(&body, &s->tet, &s->fit, SU_NEOHOOKEAN, NULL), SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K, NULL), SU_OK);
     su_elastic_stiffness(&body, s->tet.vertices, false, &K, 1);
     assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, NULL), SU_OK);

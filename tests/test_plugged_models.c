@@ -473,11 +473,10 @@ static void create_stage(stage *t, bool turned)
         SU_OK);
     assert_int_equal(t->model.points.kept, free);
     const su_smoothing smoothing = su_fit_smoothing(fit);
-    assert_int_equal(
-        su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, 0, NULL, &t->field, NULL), SU_OK);
-    assert_int_equal(su_elastic_create(&t->body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
-                                       SU_NEOHOOKEAN, fit->young, fit->poisson, fit->density, NULL),
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){n, tet->t, tet->vertices, tet->tets}, &smoothing, 0, NULL,
+                                              &t->field, NULL),
                      SU_OK);
+    assert_int_equal(su_elastic_of_fit(&t->body, tet, fit, SU_NEOHOOKEAN, NULL), SU_OK);
     assert_int_equal(t->body.free_count, free);
     assert_int_equal(su_pose_work_create(&t->model, &t->work, NULL), SU_OK);
     assert_int_equal(su_pose_input_create(&t->model, true, &t->input, NULL), SU_OK);

@@ -23,13 +23,13 @@ static double *weights_of(const box_mesh *box, int64_t count, const su_handle *h
     su_error err = {0};
     assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err),
                      SU_OK);
-    assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, W, &iterations,
-                                           &residual, 2, &err),
+    assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count, handle_of,
+                                           W, &iterations, &residual, 2, &err),
                      SU_OK);
     if (box->n < 2000) { /* the same bytes on any number of threads */
         double *again = malloc((size_t)(count * box->n) * sizeof *again);
-        assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, again, NULL,
-                                               NULL, 1, &err),
+        assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count,
+                                               handle_of, again, NULL, NULL, 1, &err),
                          SU_OK);
         assert_memory_equal(W, again, (size_t)(count * box->n) * sizeof *again);
         free(again);
@@ -143,7 +143,8 @@ static void test_all_held(void **unused)
     int32_t *region_of = malloc((size_t)box.n * sizeof *region_of);
     double *W = malloc(2 * (size_t)box.n * sizeof *W);
     for (int64_t v = 0; v < box.n; v++) region_of[v] = box.vertices[3 * v] > 0.9;
-    assert_int_equal(su_bounded_biharmonic(box.n, box.vertices, box.t, box.tets, 2, region_of, W, NULL, NULL, 1, NULL),
+    assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, 2, region_of, W, NULL,
+                                           NULL, 1, NULL),
                      SU_OK);
     for (int64_t v = 0; v < box.n; v++) assert_true(W[v] == !region_of[v] && W[box.n + v] == region_of[v]);
     free(W), free(region_of);
@@ -292,8 +293,15 @@ static void test_localized_modes(void **unused)
     assert_true(count > box.n / 5 && count < box.n * 4 / 5);
     su_elastic elastic;
     su_mode_report report;
-    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, count, held, SU_STVK, young,
-                                       poisson, young, NULL),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {box.n, box.t, box.vertices, box.tets},
+                                                          .held_count = count,
+                                                          .held = held,
+                                                          .material = SU_STVK,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = young},
+                                       NULL),
                      SU_OK);
     su_mode_problem problem = {.elastic = &elastic, .x = box.vertices, .weights = weights};
     modes = malloc(3 * (size_t)(r * box.n) * sizeof *modes);

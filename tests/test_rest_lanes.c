@@ -38,8 +38,7 @@ static void patch_of(const beam *b, const su_smooth_weights *smooth, int64_t tur
         model.turn_node = smooth->node, model.turn_weight = smooth->weight;
     int32_t *last = calloc((size_t)b->n, sizeof *last);
     for (int64_t k = 0; k < b->n; k++) last[k] = (int32_t)(b->n - 1 - k);
-    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, false, patch, NULL),
-                     SU_OK);
+    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, patch, NULL), SU_OK);
     free(index), free(one), free(none), free(last);
 }
 
@@ -111,15 +110,18 @@ static void compare_with_the_field(double length, bool few)
     su_rotation_field *field;
     su_rest_patch patch;
     if (length > 0) {
-        assert_int_equal(su_smooth_weights_create(b.n, b.vertices, b.t, b.tets, length, length, 1, &smooth, NULL),
-                         SU_OK);
+        assert_int_equal(
+            su_smooth_weights_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets}, length, length, 1, &smooth, NULL),
+            SU_OK);
         smoothing = (su_smoothing){smooth.nodes, smooth.start, smooth.node, smooth.weight};
         assert_true(smooth.nodes > 2);
     }
     patch_of(&b, length > 0 ? &smooth : NULL, few ? b.n / 8 : b.n, &patch);
     if (few) assert_true(patch.vertex_count < b.n && patch.skin_count < b.n); /* no more is read than that takes */
     if (few && length > 0) assert_true(patch.nodes > 0 && patch.nodes < smooth.nodes);
-    assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
+    assert_int_equal(
+        su_rotation_field_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets}, &smoothing, 0, NULL, &field, NULL),
+        SU_OK);
     const char *sets[] = {"base", "avx2", "avx512"};
     for (int k = 0; k < 3; k++) {
         if (!su_pose_kernels_choose(sets[k])) continue;

@@ -15,8 +15,9 @@ static su_rotation_field *field_of(const beam *b, int64_t count, const int32_t *
 {
     su_rotation_field *field = NULL;
     su_error err;
-    assert_int_equal(su_rotation_field_create(b->n, b->vertices, b->t, b->tets, NULL, count, list, &field, &err),
-                     SU_OK);
+    assert_int_equal(
+        su_rotation_field_create(&(su_tet_mesh){b->n, b->t, b->vertices, b->tets}, NULL, count, list, &field, &err),
+        SU_OK);
     return field;
 }
 
@@ -209,7 +210,8 @@ static void half_turns_are_met_half_way(void **state)
     const int32_t tets[] = {0, 2, 3, 1, 0, 4, 5, 1}, list[] = {0};
     su_rotation_field *field = NULL;
     su_error err;
-    assert_int_equal(su_rotation_field_create(6, vertices, 2, tets, NULL, 1, list, &field, &err), SU_OK);
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){6, 2, vertices, tets}, NULL, 1, list, &field, &err),
+                     SU_OK);
     double x[18];
     memcpy(x, vertices, sizeof x);
     for (int v = 2; v < 6; v++) {
@@ -231,7 +233,7 @@ static void flat_tets_are_refused(void **state)
     const int32_t tet[] = {0, 1, 2, 3};
     su_rotation_field *field = NULL;
     su_error err;
-    assert_int_equal(su_rotation_field_create(4, flat, 1, tet, NULL, 0, NULL, &field, &err), SU_INPUT);
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){4, 1, flat, tet}, NULL, 0, NULL, &field, &err), SU_INPUT);
     assert_null(field);
     assert_non_null(strstr(err.text, "tet 0"));
 }

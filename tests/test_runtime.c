@@ -225,8 +225,9 @@ static void rebuild_displacements(const variant *v)
     double *turn = calloc((size_t)(4 * n), sizeof *turn);
     su_rotation_field *field;
     const su_smoothing smoothing = su_fit_smoothing(&s.fit);
-    assert_int_equal(
-        su_rotation_field_create(n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){n, s.tet.t, s.tet.vertices, s.tet.tets}, &smoothing, 0,
+                                              NULL, &field, NULL),
+                     SU_OK);
     su_rest_shape shape = {
         n, 3, 4, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
     su_pose_bases bases = {r.model.bases, 13, n, r.basis, r.rotations, r.mass, SU_COROTATED};
@@ -717,12 +718,10 @@ static void step_directly(const variant *v)
         direct states[2];
         double time = 0;
         const su_gravity g = {{1, -9.81, 2}, {3, -7, 1}};
-        assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count,
-                                           s.tet.fixed, SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL),
+        assert_int_equal(su_elastic_of_fit(&body, &s.tet, &s.fit, SU_NEOHOOKEAN, NULL), SU_OK);
+        assert_int_equal(su_rotation_field_create(&(su_tet_mesh){s.tet.n, s.tet.t, s.tet.vertices, s.tet.tets},
+                                                  &smoothing, 0, NULL, &field, NULL),
                          SU_OK);
-        assert_int_equal(
-            su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL),
-            SU_OK);
         assert_int_equal(su_stepper_create(&r.runtime, &settings, &stepper, NULL), SU_OK);
         assert_int_equal(su_pose_create(&r.runtime, &pose, NULL), SU_OK);
         assert_int_equal(su_pose_work_create(&r.runtime, &work, NULL), SU_OK);

@@ -261,7 +261,8 @@ static void forces_act_as_in_a_bake(void **unused)
     su_external external;
     json_t *root = json_loads(text, 0, NULL);
     fixture_surface(&f); /* of the whole body for both */
-    if (su_external_parse(root, f.s.tet.n, f.s.tet.vertices, f.s.tet.b, f.s.tet.surface, &external, &err) != SU_OK)
+    if (su_external_parse(root, &(su_load_skin){f.s.tet.n, f.s.tet.vertices, f.s.tet.b, f.s.tet.surface}, &external,
+                          &err) != SU_OK)
         fail_msg("%s", err.text);
     json_decref(root);
     supple_options options = {

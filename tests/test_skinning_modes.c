@@ -50,7 +50,8 @@ static body make(int nx, int ny, int nz, bool clamp)
     b.mass = take(b.box.n), b.leak = take(b.box.n);
     su_lumped_mass(b.box.n, b.box.vertices, b.box.t, b.box.tets, b.density, b.mass);
     assert_int_equal(su_tet_boundary(b.box.t, b.box.tets, &b.b, &b.surface, NULL, NULL), SU_OK);
-    assert_int_equal(su_leak_diffuse(b.box.n, b.box.vertices, b.box.t, b.box.tets, b.b, b.surface, 0.1, b.leak, NULL),
+    assert_int_equal(su_leak_diffuse(&(su_tet_mesh){b.box.n, b.box.t, b.box.vertices, b.box.tets}, b.b, b.surface, 0.1,
+                                     b.leak, NULL),
                      SU_OK);
     return b;
 }
@@ -129,8 +130,13 @@ static double *dense_stiffness(const body *b)
     double *H = take(n * n);
     su_elastic elastic;
     su_sparse K;
-    assert_int_equal(su_elastic_create(&elastic, n, b->box.vertices, b->box.t, b->box.tets, 0, NULL, SU_NEOHOOKEAN,
-                                       b->young, b->poisson, b->density, NULL),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {n, b->box.t, b->box.vertices, b->box.tets},
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = b->young,
+                                                          .poisson = b->poisson,
+                                                          .density = b->density},
+                                       NULL),
                      SU_OK);
     su_elastic_set_rest(&elastic, b->box.vertices, NULL, 1);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, NULL), SU_OK);
@@ -418,8 +424,15 @@ static void covariances_are_sums_over_entries(void **state)
     int32_t *held = malloc((size_t)n * sizeof *held), count = 0;
     for (int32_t v = 0; v < n; v++)
         if (b.held[v]) held[count++] = v;
-    assert_int_equal(su_elastic_create(&elastic, n, b.box.vertices, b.box.t, b.box.tets, count, held, SU_COROTATIONAL,
-                                       b.young, b.poisson, b.density, NULL),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {n, b.box.t, b.box.vertices, b.box.tets},
+                                                          .held_count = count,
+                                                          .held = held,
+                                                          .material = SU_COROTATIONAL,
+                                                          .young = b.young,
+                                                          .poisson = b.poisson,
+                                                          .density = b.density},
+                                       NULL),
                      SU_OK);
     su_elastic_set_rest(&elastic, b.box.vertices, NULL, 1);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, NULL), SU_OK);
@@ -433,7 +446,8 @@ static void covariances_are_sums_over_entries(void **state)
     for (int kind = 0; kind < 3; kind++) {
         su_weight_stiffness H;
         double energy = 0, sum = 0;
-        assert_int_equal(su_weight_stiffness_of((su_covariance)kind, n, b.box.vertices, b.box.t, b.box.tets, b.held, mu,
+        assert_int_equal(su_weight_stiffness_of((su_covariance)kind,
+                                                &(su_tet_mesh){n, b.box.t, b.box.vertices, b.box.tets}, b.held, mu,
                                                 lambda, &H, NULL),
                          SU_OK);
         for (int64_t f = 0; f < H.free_count; f++) w[f] = box_random(&random);
@@ -477,7 +491,8 @@ static void the_leak_diffuses_from_the_surface(void **state)
     int32_t *surface;
     (void)state;
     assert_int_equal(su_tet_boundary(box.t, box.tets, &b, &surface, NULL, NULL), SU_OK);
-    assert_int_equal(su_leak_diffuse(box.n, box.vertices, box.t, box.tets, b, surface, length, leak, NULL), SU_OK);
+    assert_int_equal(
+        su_leak_diffuse(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, b, surface, length, leak, NULL), SU_OK);
     for (int64_t v = 0; v < box.n; v++) assert_true(leak[v] >= 0 && leak[v] <= 1);
     for (int64_t k = 0; k < 3 * b; k++) assert_true(leak[surface[k]] == 0);
     for (int k = 0; k <= ACROSS; k++) {
@@ -490,7 +505,8 @@ static void the_leak_diffuses_from_the_surface(void **state)
     box = box_mesh_create(3, 1, 1, 1, 1, 1); /* all on the surface */
     leak = take(box.n);
     assert_int_equal(su_tet_boundary(box.t, box.tets, &b, &surface, NULL, NULL), SU_OK);
-    assert_int_equal(su_leak_diffuse(box.n, box.vertices, box.t, box.tets, b, surface, length, leak, NULL), SU_OK);
+    assert_int_equal(
+        su_leak_diffuse(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, b, surface, length, leak, NULL), SU_OK);
     for (int64_t v = 0; v < box.n; v++) assert_true(leak[v] == 1);
     free(leak), free(surface);
     box_mesh_free(&box);

@@ -25,7 +25,7 @@ static su_smooth_weights weights_of(int64_t n, const double *vertices, int64_t t
 {
     su_smooth_weights out;
     su_error err = {0};
-    if (su_smooth_weights_create(n, vertices, t, tets, spacing, length, 1, &out, &err) != SU_OK)
+    if (su_smooth_weights_create(&(su_tet_mesh){n, t, vertices, tets}, spacing, length, 1, &out, &err) != SU_OK)
         fail_msg("%s", err.text);
     return out;
 }
@@ -67,9 +67,9 @@ static void rows_sum_to_one(void **unused)
         check_rows(box.n, &w);
         printf("# spacing %g, length %g: %lld nodes, %.1f a vertex\n", sizes[k][0], sizes[k][1], (long long)w.nodes,
                (double)w.entries / (double)box.n);
-        assert_int_equal(
-            su_smooth_weights_create(box.n, box.vertices, box.t, box.tets, sizes[k][0], sizes[k][1], 3, &again, NULL),
-            SU_OK);
+        assert_int_equal(su_smooth_weights_create(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, sizes[k][0],
+                                                  sizes[k][1], 3, &again, NULL),
+                         SU_OK);
         assert_int_equal(again.entries, w.entries);
         assert_memory_equal(again.node, w.node, (size_t)w.entries * sizeof *w.node);
         assert_memory_equal(again.weight, w.weight, (size_t)w.entries * sizeof *w.weight);
@@ -88,7 +88,8 @@ static void affine_motion_gives_its_rotation(void **unused)
     su_smooth_weights w = weights_of(box.n, box.vertices, box.t, box.tets, 0.3, 0.3);
     su_smoothing smoothing = smoothing_of(&w);
     su_rotation_field *field;
-    assert_int_equal(su_rotation_field_create(box.n, box.vertices, box.t, box.tets, &smoothing, 0, NULL, &field, NULL),
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, &smoothing, 0, NULL,
+                                              &field, NULL),
                      SU_OK);
     double *x = malloc((size_t)(3 * box.n) * sizeof *x), *q = malloc((size_t)(4 * box.n) * sizeof *q);
     for (int round = 0; round < 6; round++) {
@@ -145,8 +146,12 @@ static void smoothed_field_is_the_definition(void **unused)
                 for (int i = 0; i < 9; i++) sum[9 * w.node[k] + i] += 0.25 * size * w.weight[k] * F[i];
             }
     }
-    assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
-    assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, &smoothing, 4, list, &some, NULL), SU_OK);
+    assert_int_equal(
+        su_rotation_field_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets}, &smoothing, 0, NULL, &field, NULL),
+        SU_OK);
+    assert_int_equal(
+        su_rotation_field_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets}, &smoothing, 4, list, &some, NULL),
+        SU_OK);
     su_rotation_field_evaluate(field, x, q, 1);
     su_rotation_field_evaluate(some, x, part, 2);
     for (int64_t v = 0; v < b.n; v++) {
@@ -178,9 +183,9 @@ static void folds_are_smoothed_away(void **unused)
     }
     for (int smooth = 0; smooth < 2; smooth++) {
         su_rotation_field *field;
-        assert_int_equal(
-            su_rotation_field_create(b.n, b.vertices, b.t, b.tets, smooth ? &smoothing : &none, 0, NULL, &field, NULL),
-            SU_OK);
+        assert_int_equal(su_rotation_field_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets},
+                                                  smooth ? &smoothing : &none, 0, NULL, &field, NULL),
+                         SU_OK);
         su_rotation_field_evaluate(field, x, q, 1);
         for (int64_t v = 0; v < b.n; v++) most[smooth] = fmax(most[smooth], 2 * acos(fmin(q[4 * v], 1)));
         su_rotation_field_free(field);
@@ -356,7 +361,8 @@ static void flat_tets_are_refused(void **unused)
     const su_smoothing smoothing = {1, start, node, one};
     su_rotation_field *field = NULL;
     su_error err;
-    assert_int_equal(su_rotation_field_create(4, flat, 1, tet, &smoothing, 0, NULL, &field, &err), SU_INPUT);
+    assert_int_equal(su_rotation_field_create(&(su_tet_mesh){4, 1, flat, tet}, &smoothing, 0, NULL, &field, &err),
+                     SU_INPUT);
     assert_null(field);
     assert_non_null(strstr(err.text, "tet 0"));
 }

@@ -179,8 +179,15 @@ static void tips_are_stiffened_until_a_mode_carries_flesh(void **unused)
     su_elastic elastic = {0};
     su_error err = {0};
     su_carrying_mode lowest;
-    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, held_count, held, SU_NEOHOOKEAN,
-                                       young, poisson, density, &err),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {box.n, box.t, box.vertices, box.tets},
+                                                          .held_count = held_count,
+                                                          .held = held,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = young,
+                                                          .poisson = poisson,
+                                                          .density = density},
+                                       &err),
                      SU_OK);
     assert_int_equal(su_carrying_mode_find(&elastic, box.vertices, young, poisson, 1, NULL, &lowest, &err), SU_OK);
     assert_true(lowest.rounds > 0);

@@ -108,8 +108,15 @@ static void hang(const su_flesh *flesh, const su_held *held, const double *facto
     for (int64_t v = 0; v < m->n; v++)
         if (held->fixed[v]) fixed[count++] = (int32_t)v;
     for (int64_t e = 0; e < m->t; e++) one[e] = 1000, one[m->t + e] = 0.45;
-    assert_int_equal(su_elastic_create(&elastic, m->n, m->x, m->t, m->tets, count, fixed, SU_NEOHOOKEAN, factor,
-                                       one + m->t, one, NULL),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {m->n, m->t, m->x, m->tets},
+                                                          .held_count = count,
+                                                          .held = fixed,
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = factor,
+                                                          .poisson = one + m->t,
+                                                          .density = one},
+                                       NULL),
                      SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, NULL), SU_OK);
     su_elastic_stiffness(&elastic, m->x, false, &K, 1);

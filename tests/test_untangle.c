@@ -16,8 +16,15 @@ static su_elastic create(const beam *b)
 {
     su_elastic elastic;
     su_error err = {0};
-    assert_int_equal(su_elastic_create(&elastic, b->n, b->vertices, b->t, b->tets, b->held_count, b->held, SU_STVK,
-                                       b->young, b->poisson, b->density, &err),
+    assert_int_equal(su_elastic_create(&elastic,
+                                       &(su_elastic_body){.mesh = {b->n, b->t, b->vertices, b->tets},
+                                                          .held_count = b->held_count,
+                                                          .held = b->held,
+                                                          .material = SU_STVK,
+                                                          .young = b->young,
+                                                          .poisson = b->poisson,
+                                                          .density = b->density},
+                                       &err),
                      SU_OK);
     return elastic;
 }

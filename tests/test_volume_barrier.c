@@ -32,8 +32,13 @@ static scene make(double ratio)
     s.x = malloc(3 * (size_t)s.box.n * sizeof *s.x);
     for (int64_t v = 0; v < 3 * s.box.n; v++)
         s.x[v] = s.box.vertices[v] * (v % 3 == 1 ? ratio : 1) + 0.01 * box_random(&seed);
-    assert_int_equal(su_elastic_create(&s.elastic, s.box.n, s.box.vertices, s.box.t, s.box.tets, 0, NULL, SU_NEOHOOKEAN,
-                                       one, poisson, one, NULL),
+    assert_int_equal(su_elastic_create(&s.elastic,
+                                       &(su_elastic_body){.mesh = {s.box.n, s.box.t, s.box.vertices, s.box.tets},
+                                                          .material = SU_NEOHOOKEAN,
+                                                          .young = one,
+                                                          .poisson = poisson,
+                                                          .density = one},
+                                       NULL),
                      SU_OK);
     s.barrier = (su_volume_barrier){.near = 0.12, .far = 0.35, .weight = 3, .guarded = s.guarded};
     free(one), free(poisson);

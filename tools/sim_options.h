@@ -120,8 +120,8 @@ static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t
                                            su_error *err)
 {
     if (!files->path && files->colliders.count == 0) return SU_OK;
-    SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles,
-                          external, err));
+    SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items,
+                          &(su_load_skin){nbar, neutral, T, triangles}, external, err));
     sim->external = external;
     return SU_OK;
 }

@@ -180,8 +180,14 @@ static su_status factorize(estimator *s, su_error *err)
     su_status status;
     SU_GO(SU_ALLOC(&young, tet->t, "materials", err));
     for (int64_t e = 0; e < tet->t; e++) young[e] = s->in->settings->stiffness * fit->young[e];
-    SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
-                            (su_material)(material < 0 ? SU_NEOHOOKEAN : material), young, fit->poisson, fit->density,
+    SU_GO(su_elastic_create(&s->body,
+                            &(su_elastic_body){.mesh = {tet->n, tet->t, tet->vertices, tet->tets},
+                                               .held_count = tet->fixed_count,
+                                               .held = tet->fixed,
+                                               .material = (su_material)(material < 0 ? SU_NEOHOOKEAN : material),
+                                               .young = young,
+                                               .poisson = fit->poisson,
+                                               .density = fit->density},
                             err));
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);

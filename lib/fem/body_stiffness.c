@@ -96,8 +96,9 @@ su_status su_body_stiffness(const su_tets *mesh, bool thickness, const su_body_s
         SU_GO(SU_ALLOC(&logs, skin->bones, "joint stiffness", err));
         for (int64_t b = 0; b < skin->bones; b++) logs[b] = log(skin->stiffness[b]);
         su_joint_values_at_skin(skin->nbar, skin->bones, skin->weights, logs, painted);
-        SU_GO(su_paint_spread(mesh->n, mesh->x, mesh->t, mesh->tets, skin->nbar, skin->embed_tet, skin->rigid,
-                              SU_PAINT_ZETA, 1, painted, factor, err));
+        SU_GO(su_paint_spread(&(su_tet_mesh){mesh->n, mesh->t, mesh->x, mesh->tets},
+                              &(su_paint_skin){skin->nbar, skin->embed_tet, skin->rigid}, SU_PAINT_ZETA, 1, painted,
+                              factor, err));
     }
     if (thickness) SU_GO(add_thickness(mesh, threads, factor, err));
     for (int64_t e = 0; e < mesh->t; e++) factor[e] = exp(factor[e]);

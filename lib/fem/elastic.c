@@ -254,15 +254,15 @@ static su_status neutral_shape(su_elastic *elastic, const double *vertices, cons
     return SU_OK;
 }
 
-su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                            int64_t held_count, const int32_t *held, su_material material, const double *young,
-                            const double *poisson, const double *density, su_error *err)
+su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su_error *err)
 {
+    const double *young = body->young, *poisson = body->poisson;
+    int64_t t = body->mesh.t;
     su_status status;
     memset(elastic, 0, sizeof *elastic);
-    elastic->n = n, elastic->t = t, elastic->tets = tets, elastic->material = material;
-    SU_GO(neutral_shape(elastic, vertices, density, err));
-    SU_GO(number_free(elastic, held_count, held, err));
+    elastic->n = body->mesh.n, elastic->t = t, elastic->tets = body->mesh.tets, elastic->material = body->material;
+    SU_GO(neutral_shape(elastic, body->mesh.x, body->density, err));
+    SU_GO(number_free(elastic, body->held_count, body->held, err));
     SU_GO(SU_ALLOC(&elastic->mu, t, "materials", err));
     SU_GO(SU_ALLOC(&elastic->lambda, t, "materials", err));
     for (int64_t e = 0; e < t; e++)
@@ -282,6 +282,19 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
 done:
     if (status != SU_OK) su_elastic_free(elastic);
     return status;
+}
+
+su_status su_elastic_of_fit(su_elastic *elastic, const su_tet *tet, const su_fit *fit, su_material material,
+                            su_error *err)
+{
+    const su_elastic_body body = {.mesh = {tet->n, tet->t, tet->vertices, tet->tets},
+                                  .held_count = tet->fixed_count,
+                                  .held = tet->fixed,
+                                  .material = material,
+                                  .young = fit->young,
+                                  .poisson = fit->poisson,
+                                  .density = fit->density};
+    return su_elastic_create(elastic, &body, err);
 }
 
 void su_elastic_free(su_elastic *elastic)

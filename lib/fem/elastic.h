@@ -4,6 +4,9 @@
 #define SU_FEM_ELASTIC_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
+#include "io/stage/fit.h"
+#include "io/stage/tet.h"
 #include "physics/material.h"
 #include "linalg/sparse.h"
 
@@ -29,11 +32,21 @@ typedef struct su_elastic {
     void *scratch;
 } su_elastic;
 
-/* vertices (n,3) neutral; held: indices of vertices without dofs (NULL with 0: all free); young, poisson, density (t).
- * Fails with SU_INPUT on a tet without positive volume (its index in the message). The rest shape starts as neutral. */
-su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                            int64_t held_count, const int32_t *held, su_material material, const double *young,
-                            const double *poisson, const double *density, su_error *err);
+/* What a piece of flesh is. All arrays are borrowed for the call, but for the tets, which the result keeps. */
+typedef struct su_elastic_body {
+    su_tet_mesh mesh; /* neutral */
+    int64_t held_count;
+    const int32_t *held; /* vertices without dofs; NULL with 0: all are free */
+    su_material material;
+    const double *young, *poisson, *density; /* (t) Pa, -, kg/m^3 */
+} su_elastic_body;
+
+/* Fails with SU_INPUT on a tet without positive volume (its index in the message) and on materials that are none. The
+ * rest shape starts as neutral. */
+su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su_error *err);
+/* The flesh of the files: held vertices of the mesh, the neutral pose's materials. */
+su_status su_elastic_of_fit(su_elastic *elastic, const su_tet *tet, const su_fit *fit, su_material material,
+                            su_error *err);
 void su_elastic_free(su_elastic *elastic);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
 /* The rest shape x, rest (n,3), and what is free of stress there.

@@ -6,6 +6,7 @@
 #include "fem/volume_barrier.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
 
 #include <math.h>
@@ -28,7 +29,16 @@ enum { MAX_ITERATIONS = 30, LAST_ITERATIONS = 60, START_ROUNDS = 20 };
  * many steps again), and folds jam (a fist 0.25 % off instead of 0.21). */
 #define NEAR 0.105
 #define FAR 1.0
+/* Over NEAR, from where a tet joins the guarded ones, and stays with them: the barrier is infinite at 1. */
+#define JOINS 1.05
+#define STAYS (1 + 1e-9)
 #define UNTANGLED 0.13 /* least volume ratio that untangling aims at */
+
+/* Added to the diagonal, over its largest entry, until the matrix has a factor; more would be another step. */
+#define LEAST_LIFT 1e-12
+#define MOST_LIFT 1e-4
+/* Of the objective: what it is rounded by must not stop a converged run. */
+#define ROUNDING 1e-14
 
 /* From stage to stage gamma falls to where the residual should be met, were it a power of gamma: SLOPE at first, then
  * what the last two stages say. To FALL of what it was at most, to JUMP at least, and never below LEAST of the first.
@@ -140,8 +150,13 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     for (int64_t e = 0; e < problem->t; e++) {
         density[e] = 1, solver->young[e] = 1, solver->poisson[e] = problem->poisson;
     }
-    SU_GO(su_elastic_create(&solver->elastic, problem->n, problem->vertices, problem->t, problem->tets, 0, NULL,
-                            SU_NEOHOOKEAN, solver->young, solver->poisson, density, err));
+    SU_GO(su_elastic_create(&solver->elastic,
+                            &(su_elastic_body){.mesh = {problem->n, problem->t, problem->vertices, problem->tets},
+                                               .material = SU_NEOHOOKEAN,
+                                               .young = solver->young,
+                                               .poisson = solver->poisson,
+                                               .density = density},
+                            err));
     for (int64_t e = 0; e < problem->t; e++) solver->volume += solver->elastic.neutral_volume[e];
     for (int64_t k = 0; k < problem->held_count; k++)
         solver->share[k] = solver->elastic.mass[problem->held[k]] / solver->volume; /* density 1 */
@@ -254,7 +269,7 @@ static int64_t guard_open(su_fit_solver *solver, const double *x)
     int64_t closed = 0;
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < solver->problem.t; e++) {
-        solver->guarded[e] = solver->ratio[e] > (solver->guarded[e] ? 1 + 1e-9 : 1.05) * NEAR;
+        solver->guarded[e] = solver->ratio[e] > (solver->guarded[e] ? STAYS : JOINS) * NEAR;
         closed += !solver->guarded[e];
     }
     return closed;
@@ -352,11 +367,11 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     add_data_hessian(solver);
     double largest = 0;
     for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
-    for (double lift = 1e-12;; lift *= 1e3) { /* projected Hessians may leave a vertex without any stiffness */
+    for (double lift = LEAST_LIFT;; lift *= 1e3) { /* projected Hessians may leave a vertex without any stiffness */
         for (int64_t j = 0; j < solver->K.size; j++) solver->K.value[solver->K.start[j]] += lift * largest;
         su_status status = su_cholesky_factorize(solver->factor, &solver->K, err);
         if (status == SU_OK) break;
-        if (status != SU_NUMERICS || lift > 1e-4) return status;
+        if (status != SU_NUMERICS || lift > MOST_LIFT) return status;
     }
     return solve_step(solver, err);
 }
@@ -377,8 +392,7 @@ static su_status newton_step(su_fit_solver *solver, const double *skin, double *
     for (int halvings = 0; halvings < 30; halvings++, length *= 0.5) {
         move(solver, x, length, solver->trial);
         double next = objective(solver, skin, solver->trial, threads);
-        /* the last term: rounding of the objective must not stop a converged run */
-        if (next <= *value + 1e-4 * length * slope + 1e-14 * fabs(*value)) {
+        if (next <= *value + SU_SUFFICIENT_DESCENT * length * slope + ROUNDING * fabs(*value)) {
             memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
             *value = next, *moved = length * longest;
             return SU_OK;

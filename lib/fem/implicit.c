@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Over the tolerance, what a descent that rounding has stopped may have left: forces of bodies a thousand times as
+ * stiff as soft flesh are rounded by that much. */
+#define ROUNDED 1e4
+
 struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
@@ -344,7 +348,7 @@ static bool line_search(su_implicit *s, const su_implicit_step *step, double *re
             phi = evaluate_energy(s, step, s->u);
         }
         double there = evaluate_energy(s, step, s->trial);
-        if (there <= phi - 1e-4 * length * slope && there < phi) {
+        if (there <= phi - SU_SUFFICIENT_DESCENT * length * slope && there < phi) {
             double size = evaluate_residual(s, step, s->trial);
             *residual_norm = su_norm(dofs, s->residual), *scale = fmax(*scale, size);
             memcpy(s->u, s->trial, (size_t)(3 * s->body->n) * sizeof(double));
@@ -418,7 +422,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         if (now <= step->tolerance * scale) break;
         if (!moved) {
             /* Rounding of the forces stops the descent a little early in stiff bodies; that is no failure. */
-            if (now <= 1e4 * step->tolerance * scale) break;
+            if (now <= ROUNDED * step->tolerance * scale) break;
             return su_fail(err, SU_NUMERICS, "Newton stalls at a residual of %.2g", now / scale);
         }
         if (result->iterations == step->max_iterations) {

@@ -9,7 +9,7 @@
 #include "fem/complement.h"
 #include "fem/elastic.h"
 #include "fem/self_contact.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -75,22 +75,23 @@ done:
     return status;
 }
 
-su_status su_paint_spread(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t nbar,
-                          const int32_t *embed_tet, const uint8_t *left_out, double zeta, int64_t fields,
+su_status su_paint_spread(const su_tet_mesh *mesh, const su_paint_skin *skin, double zeta, int64_t fields,
                           const double *values, double *out, su_error *err)
 {
+    int64_t t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     int32_t *neighbour = NULL, *holds = NULL;
     double *coupling = NULL, *weight = NULL;
     su_sparse A = {0};
     su_cholesky *factor = NULL;
     su_status status;
-    (void)n;
     SU_GO(SU_ALLOC(&neighbour, 4 * t, "paint", err));
     SU_GO(SU_ALLOC(&holds, t, "paint", err));
     SU_GO(SU_ALLOC(&coupling, 4 * t, "paint", err));
     SU_GO(SU_ALLOC(&weight, t, "paint", err));
-    for (int64_t v = 0; v < nbar; v++)
-        if (!left_out || !left_out[v]) holds[embed_tet[v]]++;
+    for (int64_t v = 0; v < skin->nbar; v++)
+        if (!skin->left_out || !skin->left_out[v]) holds[skin->embed_tet[v]]++;
     SU_GO(su_tet_neighbours(t, tets, neighbour, err));
     face_couplings(vertices, t, tets, neighbour, zeta, coupling);
     SU_GO(data_weights(t, tets, holds, weight, err));
@@ -101,10 +102,10 @@ su_status su_paint_spread(int64_t n, const double *vertices, int64_t t, const in
         double *E = out + k * t, mean = 0, low = INFINITY, high = -INFINITY;
         int64_t count = 0;
         for (int64_t e = 0; e < t; e++) E[e] = 0;
-        for (int64_t v = 0; v < nbar; v++) {
-            if (left_out && left_out[v]) continue;
-            double value = values[k * nbar + v];
-            E[embed_tet[v]] += value, mean += value, count++;
+        for (int64_t v = 0; v < skin->nbar; v++) {
+            if (skin->left_out && skin->left_out[v]) continue;
+            double value = values[k * skin->nbar + v];
+            E[skin->embed_tet[v]] += value, mean += value, count++;
             low = fmin(low, value), high = fmax(high, value);
         }
         if (!count) {

@@ -273,9 +273,12 @@ done:
     return status;
 }
 
-su_status su_smooth_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing,
-                                   double length, int threads, su_smooth_weights *out, su_error *err)
+su_status su_smooth_weights_create(const su_tet_mesh *mesh, double spacing, double length, int threads,
+                                   su_smooth_weights *out, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     graph g = {0};
     su_sparse A = {0};
     su_cholesky *factor = NULL;

@@ -5,6 +5,7 @@
 #define SU_FEM_SMOOTH_WEIGHTS_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -24,8 +25,8 @@ typedef struct su_smooth_weights {
 /* Nodes at most `spacing` (m, along edges) from any vertex, each part of the flesh with one at least; phi of a node is
  * the indicator of the vertices nearest to it after diffusion by `length` (m, deviation along each axis of the kernel
  * in a large body). */
-su_status su_smooth_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing,
-                                   double length, int threads, su_smooth_weights *out, su_error *err);
+su_status su_smooth_weights_create(const su_tet_mesh *mesh, double spacing, double length, int threads,
+                                   su_smooth_weights *out, su_error *err);
 void su_smooth_weights_free(su_smooth_weights *weights);
 
 #endif

@@ -9,11 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RINGS_FIRST = 2, RINGS_LAST = 6, OUTER = 30, INNER = 60, PAIRS = 10 };
+enum { RINGS_FIRST = 2, RINGS_LAST = 6, OUTER = 30, INNER = 60, PAIRS = 10, HALVINGS = 40 };
 #define THETA 0.5 /* weight of volume against shape */
 #define TETHER                                                                                                         \
     3.0 /* how firmly vertices stay where the fit put them: 0.1 opens the same tets but leaves twice the distance to   \
            the skin */
+
+#define FIRST_STEP 0.1        /* of a tet's size, while L-BFGS knows no curvature */
+#define LEAST_CURVATURE 1e-12 /* cosine of a step and its change of gradient below which the pair says nothing */
+#define LEAST_GAIN 1e-5       /* share of the objective that a step has to be worth */
+/* eps: a fifth of the volume ratio of the worst tet while that is inverted, about; never below LEAST_EPS. */
+#define EPS_OF_WORST_SQUARED 0.04
+#define LEAST_EPS 1e-3
+#define LEAST_OPENING 1e-3 /* of the worst volume ratio, that another round has to bring */
 
 typedef struct patch {
     const int32_t *tets;
@@ -121,14 +129,14 @@ static void descend(patch *p, double eps)
         lbfgs_direction(p, stored, next);
         double slope = su_dot(p->size, p->gradient, p->direction), length = 1;
         if (!(slope < 0)) break;
-        if (stored == 0) length = 0.1 * scale / sqrt(su_dot(p->size, p->direction, p->direction));
+        if (stored == 0) length = FIRST_STEP * scale / sqrt(su_dot(p->size, p->direction, p->direction));
         for (int64_t k = 0; k < p->size; k++) p->start[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3];
         double before = value;
         bool accepted = false;
-        for (int halvings = 0; halvings < 40 && !accepted; halvings++, length *= 0.5) {
+        for (int halvings = 0; halvings < HALVINGS && !accepted; halvings++, length *= 0.5) {
             place(p, length);
             double trial = evaluate(p, eps, false);
-            accepted = trial <= value + 1e-4 * length * slope;
+            accepted = trial <= value + SU_SUFFICIENT_DESCENT * length * slope;
             if (accepted) value = trial;
         }
         if (!accepted) {
@@ -143,12 +151,12 @@ static void descend(patch *p, double eps)
             y[k] = p->gradient[k] - p->previous[k];
         }
         double curvature = su_dot(p->size, s, y);
-        if (curvature > 1e-12 * sqrt(su_dot(p->size, s, s) * su_dot(p->size, y, y))) {
+        if (curvature > LEAST_CURVATURE * sqrt(su_dot(p->size, s, s) * su_dot(p->size, y, y))) {
             p->rho[next] = 1 / curvature;
             next = (next + 1) % PAIRS;
             if (stored < PAIRS) stored++;
         }
-        if (before - value < 1e-5 * value) break;
+        if (before - value < LEAST_GAIN * value) break;
     }
 }
 
@@ -223,8 +231,8 @@ static su_status open_patch(patch *p, double least, su_error *err)
         double worst = smallest(p);
         if (worst >= least) break;
         /* eps of the paper's first variant: in step with the worst tet, never zero */
-        descend(p, sqrt(1e-6 + 0.04 * fmin(worst, 0) * fmin(worst, 0)));
-        if (worst > 0 && smallest(p) < worst + 1e-3) break; /* open, and as open as it gets */
+        descend(p, sqrt(LEAST_EPS * LEAST_EPS + EPS_OF_WORST_SQUARED * fmin(worst, 0) * fmin(worst, 0)));
+        if (worst > 0 && smallest(p) < worst + LEAST_OPENING) break; /* open, and as open as it gets */
     }
     free(work);
     return SU_OK;

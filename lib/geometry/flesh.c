@@ -15,6 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How far a number of tets may be off the wanted one, as a share of it: CLOSE ends the search, FITS is still taken as
+ * what was asked for. */
+#define CLOSE 0.1
+#define FITS 0.2
+
 su_flesh_settings su_flesh_defaults(void)
 {
     return (su_flesh_settings){.method = SU_MESH_AUTO,
@@ -48,6 +53,7 @@ static su_status direct_counted(const su_surface *surface, const su_flesh_settin
                                 su_tetgen_settings *tetgen, su_flesh *out, su_error *err)
 {
     enum { TRIES = 6 };
+    const double NO_BOUND = 1e6;       /* of the body's volume: a tet that large never binds */
     double low = 0.0, high = INFINITY; /* bounds known to give too many, too few */
     tetgen->volume_bound = settings->edge_length > 0.0 ? bound_of_edge(settings->edge_length)
                                                        : 2.0 * surface->volume / (double)settings->tets;
@@ -64,18 +70,18 @@ static su_status direct_counted(const su_surface *surface, const su_flesh_settin
         } else {
             su_tets_free(&mesh);
         }
-        if (settings->edge_length > 0.0 || near_enough(count, settings->tets, 0.1)) return SU_OK;
+        if (settings->edge_length > 0.0 || near_enough(count, settings->tets, CLOSE)) return SU_OK;
         if (count > settings->tets)
             low = tetgen->volume_bound;
         else
             high = tetgen->volume_bound;
         double next = tetgen->volume_bound * (double)count / (double)settings->tets;
-        if (next <= low || next >= high) next = sqrt(low * fmin(high, 1e6 * surface->volume));
+        if (next <= low || next >= high) next = sqrt(low * fmin(high, NO_BOUND * surface->volume));
         /* tets beyond the size of the body change nothing any more: the skin's own triangles set the count */
         if (low > surface->volume) break;
         tetgen->volume_bound = next;
     }
-    if (near_enough(out->mesh.t, settings->tets, 0.2)) return SU_OK;
+    if (near_enough(out->mesh.t, settings->tets, FITS)) return SU_OK;
     return su_fail(err, SU_FAILED, "the skin's own triangles lead to %lld tets, not %lld", (long long)out->mesh.t,
                    (long long)settings->tets);
 }
@@ -90,14 +96,14 @@ static void tell(const su_flesh_settings *settings, const char *format, const ch
 
 static bool good(const su_flesh *flesh, const su_flesh_settings *settings)
 {
-    return (settings->edge_length > 0.0 || near_enough(flesh->mesh.t, settings->tets, 0.2)) &&
+    return (settings->edge_length > 0.0 || near_enough(flesh->mesh.t, settings->tets, FITS)) &&
            flesh->quality.dihedral_min >= settings->dihedral_bound;
 }
 
 /* A count that fits comes first, then shape; where no count fits, the nearer one. */
 static bool preferred(const su_flesh *a, const su_flesh *b, const su_flesh_settings *settings)
 {
-    bool fits = near_enough(a->mesh.t, settings->tets, 0.2), other = near_enough(b->mesh.t, settings->tets, 0.2);
+    bool fits = near_enough(a->mesh.t, settings->tets, FITS), other = near_enough(b->mesh.t, settings->tets, FITS);
     if (settings->edge_length > 0.0 || (fits && other)) return a->quality.dihedral_min > b->quality.dihedral_min;
     if (fits != other) return fits;
     return llabs(a->mesh.t - settings->tets) < llabs(b->mesh.t - settings->tets);
@@ -186,7 +192,7 @@ static su_status worth_direct(const su_surface *surface, const su_flesh_settings
         return su_fail(err, SU_FAILED, "the skin is not closed (%lld open, %lld non-manifold edges)",
                        (long long)surface->boundary_edges, (long long)surface->nonmanifold_edges);
     /* no mesh with bounded angles has fewer tets than about three a boundary triangle */
-    if (settings->edge_length <= 0.0 && 3.0 * (double)surface->t > 1.2 * (double)settings->tets)
+    if (settings->edge_length <= 0.0 && 3.0 * (double)surface->t > (1 + FITS) * (double)settings->tets)
         return su_fail(err, SU_FAILED, "the skin's %lld triangles are too many for %lld tets", (long long)surface->t,
                        (long long)settings->tets);
     su_boxtree tree = {0};
@@ -200,7 +206,7 @@ static su_status worth_direct(const su_surface *surface, const su_flesh_settings
     out->attempts++;
     SU_GO(su_tetgen_run(surface, &tetgen, &mesh, err));
     SU_GO(su_tet_measure(&mesh, &quality, err));
-    if (settings->edge_length <= 0.0 && (double)mesh.t > 1.2 * (double)settings->tets)
+    if (settings->edge_length <= 0.0 && (double)mesh.t > (1 + FITS) * (double)settings->tets)
         status = su_fail(err, SU_FAILED, "the skin's own triangles lead to %lld tets or more", (long long)mesh.t);
     else if (quality.dihedral_min < settings->dihedral_bound)
         status = su_fail(err, SU_FAILED, "the skin's own triangles force dihedral angles of %.1f degrees",
@@ -300,17 +306,23 @@ static su_status layer_skin(const around *a, su_flesh *out, su_error *err)
 /* Smallest cell over the skin's diagonal: a few loose points never reach the wanted count, however small the cells. */
 static const double FINEST = 1e-5;
 
-/* Cell size that leads to about `wanted` tets. Counting is much cheaper than meshing, and wrapping takes away some 0.43
- * of the tets that meet the skin (0.33 to 0.46 on the shared characters). */
+/* Wrapping takes away about this share of the tets that meet the skin: 0.33 to 0.46 on the characters looked at. */
+static const double WRAPPED_AWAY = 0.43;
+/* First cell over the skin's diagonal: some thousand tets in most bodies, from where counts can be trusted. */
+static const double FIRST_CELL = 0.05;
+/* Counts that far off the wanted number are met by meshing as well as they can be. */
+static const double COUNTED = 0.03;
+
+/* Cell size that leads to about the wanted number of tets; counting is much cheaper than meshing. */
 static su_status find_cell(around *a, double *cell, su_error *err)
 {
     double wanted = (double)a->settings->tets;
-    *cell = 0.05 * a->surface->diagonal;
+    *cell = FIRST_CELL * a->surface->diagonal;
     for (int k = 0; k < 8; k++) {
         int64_t count, cut;
         SU_TRY(count_tets(a, *cell, &count, &cut, err));
-        count -= (int64_t)(0.43 * (double)cut);
-        if (near_enough(count, a->settings->tets, 0.03)) break;
+        count -= (int64_t)(WRAPPED_AWAY * (double)cut);
+        if (near_enough(count, a->settings->tets, COUNTED)) break;
         /* never refine by more than three at once: the first counts are too coarse to aim far */
         *cell *= fmax(1.0 / 3.0, fmin(3.0, cbrt((double)count / wanted)));
         *cell = fmax(*cell, FINEST * a->surface->diagonal);
@@ -420,11 +432,11 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
             for (int64_t v = 0; v < surface->n; v++) out->holder[v] = cage.points[v].tet;
         }
         su_cage_free(&cage);
-        if (!counted || near_enough(count, settings->tets, 0.1)) break;
+        if (!counted || near_enough(count, settings->tets, CLOSE)) break;
         cell *= fmax(0.5, fmin(2.0, cbrt((double)count / (double)settings->tets)));
         cell = fmax(cell, FINEST * surface->diagonal);
     }
-    if (counted && !near_enough(out->mesh.t, settings->tets, 0.2)) {
+    if (counted && !near_enough(out->mesh.t, settings->tets, FITS)) {
         char text[200];
         snprintf(text, sizeof text, "%lld tets were wanted, the nearest mesh for this skin has %lld",
                  (long long)settings->tets, (long long)out->mesh.t);

@@ -116,12 +116,15 @@ static void find_longest(grade *g, int64_t e)
     g->longest[e] = (uint8_t)best;
 }
 
+/* A tet that is exactly as long as is wanted is not cut for what its lengths are rounded by. */
+#define ROUNDING 1e-3
+
 static bool too_long(const grade *g, int64_t e)
 {
     const int32_t *tet = g->tets + 4 * e;
     double length = sqrt(squared(g, tet[edges[g->longest[e]][0]], tet[edges[g->longest[e]][1]]));
     for (int32_t k = 0; k < g->item_count[e]; k++)
-        if (length > 1.001 * g->size[g->pool[g->item_first[e] + k]]) return true;
+        if (length > (1 + ROUNDING) * g->size[g->pool[g->item_first[e] + k]]) return true;
     return false;
 }
 

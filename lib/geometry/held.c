@@ -142,6 +142,10 @@ done:
     return status;
 }
 
+/* Depth over the half-thickness there beyond which a part without bones is held: its core, with two fifths of flesh
+ * over it on either side. */
+#define CORE 0.6
+
 /* Fewer than three held vertices leave a part free to turn: the whole tet of the deepest vertex is held then. */
 static void hold_core(const su_tets *mesh, const double *depth, const double *half, int64_t part, su_held *held)
 {
@@ -152,7 +156,7 @@ static void hold_core(const su_tets *mesh, const double *depth, const double *ha
         for (int i = 0; i < 4; i++) {
             int32_t v = mesh->tets[4 * e + i];
             if (deepest < 0 || depth[v] > depth[deepest]) deepest = v, in_tet = e;
-            if (!held->fixed[v] && depth[v] > 0.0 && depth[v] > 0.6 * half[v]) held->fixed[v] = 1, count++;
+            if (!held->fixed[v] && depth[v] > 0.0 && depth[v] > CORE * half[v]) held->fixed[v] = 1, count++;
         }
     }
     for (int i = 0; count < 3 && i < 4; i++) held->fixed[mesh->tets[4 * in_tet + i]] = 1;

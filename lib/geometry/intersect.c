@@ -24,7 +24,8 @@ bool su_segment_meets_triangle(const double *p, const double *q, const double *a
     return true;
 }
 
-bool su_triangles_meet(const double *x, const int32_t *a, const int32_t *b)
+/* Do two triangles meet? Coplanar ones do not count. */
+static bool triangles_meet(const double *x, const int32_t *a, const int32_t *b)
 {
     const double *p[3], *q[3];
     double s;
@@ -53,7 +54,7 @@ static bool add_pair(void *context, int32_t other)
                   *b = list->surface->triangles + 3 * (int64_t)other;
     for (int i = 0; i < 9; i++)
         if (a[i / 3] == b[i % 3]) return true;
-    if (!su_triangles_meet(list->surface->x, a, b)) return true;
+    if (!triangles_meet(list->surface->x, a, b)) return true;
     if (list->wanted) {
         if (list->count == list->capacity) {
             int64_t capacity = 2 * list->capacity + 256;

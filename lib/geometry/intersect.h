@@ -9,9 +9,6 @@
 bool su_segment_meets_triangle(const double *p, const double *q, const double *a, const double *b, const double *c,
                                double *s);
 
-/* Do two triangles meet? Coplanar ones do not count. */
-bool su_triangles_meet(const double *x, const int32_t *a, const int32_t *b);
-
 /* Pairs of triangles that meet without sharing a vertex. pairs (count,2): caller frees; NULL: only counted. At most
  * `limit` pairs are looked for (0: all). tree: of the surface's triangles. */
 su_status su_surface_intersections(const su_surface *surface, const su_boxtree *tree, int64_t limit, int64_t *count,

@@ -17,6 +17,9 @@
 /* Touching within this (in units of the bodies' own coordinates, about 1 here) counts as meeting. */
 static const double TOUCH = 1e-9;
 
+/* A little over the circumradius of the octahedron that four tets of an axis fill, sqrt(1/2). */
+static const double OCTAHEDRON = 0.8;
+
 static bool separates(const double axis[3], const double (*p)[3], int np, const double (*q)[3], int nq)
 {
     double length = su_norm3(axis), low_p = INFINITY, high_p = -INFINITY, low_q = INFINITY, high_q = -INFINITY;
@@ -286,8 +289,7 @@ static bool meet_item(const frame *f, const double p[3][3], int32_t item, meetin
                         apart |= start > box_high[i] || start + 1.0 < box_low[i];
                         centre[i] = start + 0.5 - p[0][i];
                     }
-                    if (apart || fabs(su_dot3(normal, centre)) > 0.8 * length + TOUCH)
-                        continue; /* circumradius sqrt(1/2) */
+                    if (apart || fabs(su_dot3(normal, centre)) > OCTAHEDRON * length + TOUCH) continue;
                     for (int quarter = 0; quarter < 4; quarter++) {
                         int64_t key = 12 * linear(f, c) + 4 * axis + quarter, node[4];
                         double q[4][3];

@@ -267,10 +267,12 @@ static su_status allocate_smooth(su_rotation_field *field, int64_t node_count, c
     return SU_ALLOC(&field->node, 9 * node_count, "rotation field", err);
 }
 
-su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                                   const su_smoothing *smoothing, int64_t wanted_count, const int32_t *wanted,
-                                   su_rotation_field **out, su_error *err)
+su_status su_rotation_field_create(const su_tet_mesh *mesh, const su_smoothing *smoothing, int64_t wanted_count,
+                                   const int32_t *wanted, su_rotation_field **out, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     su_rotation_field *field;
     su_status status;
     SU_TRY(SU_ALLOC(&field, 1, "rotation field", err));

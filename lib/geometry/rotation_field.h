@@ -7,6 +7,7 @@
 #define SU_GEOMETRY_ROTATION_FIELD_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -42,9 +43,8 @@ typedef struct su_rotation_field su_rotation_field;
 
 /* As su_mean_gradients_create. With a smoothing (NULL or no nodes: none), which is borrowed, the gradient of a vertex
  * is the mean of the nodes', by phi. */
-su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                                   const su_smoothing *smoothing, int64_t wanted_count, const int32_t *wanted,
-                                   su_rotation_field **out, su_error *err);
+su_status su_rotation_field_create(const su_tet_mesh *mesh, const su_smoothing *smoothing, int64_t wanted_count,
+                                   const int32_t *wanted, su_rotation_field **out, su_error *err);
 void su_rotation_field_free(su_rotation_field *field);
 
 /* x (n,3): rest positions at the pose (only the vertices wanted and those that their means are made of are read).

@@ -13,6 +13,13 @@ typedef struct su_tets {
     int32_t *tets; /* (t,4) det[b-a, c-a, d-a] > 0 */
 } su_tets;
 
+/* A mesh as functions read it, whoever owns it. */
+typedef struct su_tet_mesh {
+    int64_t n, t;
+    const double *x;     /* (n,3) neutral shape */
+    const int32_t *tets; /* (t,4) as in su_tets */
+} su_tet_mesh;
+
 void su_tets_free(su_tets *mesh);
 
 /* The four faces of a tet (a,b,c,d), counter-clockwise from outside; face i is opposite corner i. */

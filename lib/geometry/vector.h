@@ -14,4 +14,8 @@ static inline double su_dot(int64_t count, const double *a, const double *b)
 
 static inline double su_norm(int64_t count, const double *a) { return sqrt(su_dot(count, a, a)); }
 
+/* Share of the descent that the slope promises with which a line search is content (Armijo; Nocedal, Wright: Numerical
+ * Optimization, section 3.1, whose 1e-4 it is). */
+#define SU_SUFFICIENT_DESCENT 1e-4
+
 #endif

@@ -10,6 +10,21 @@
 
 su_wrap_settings su_wrap_defaults(void) { return (su_wrap_settings){.angle = 15.0, .offset = 0.02, .passes = 8}; }
 
+/* Lengths over the cell at a vertex. Nodes less deep than SHALLOW under the skin are pushed out, so that the tets
+ * beyond become empty; from nearer than AT_SKIN the way out is the skin's normal. */
+#define SHALLOW 0.35
+#define AT_SKIN 1e-3
+/* Of the way to the skin that vertices go in a pass of the first half: shapes are kept the better the slower. */
+#define FIRST_PULL 0.4
+/* Of the way to a tip that its neighbours go in a round, to let its tets get empty; and the badness up to which tets
+ * may come back from there, which all can, for they were so before (the worst is 2). */
+#define TIP_STEP 0.12
+#define ANY_SHAPE 1.999
+/* Vertices farther than this from the skin, after two passes that pulled them to it, are tips. */
+#define TIP_REACH 0.12
+/* A smoothed star must get better by so much to be worth the move. */
+#define BETTER 0.999
+
 /* A point may leave its tet by this much before it counts as outside. */
 static const double LOOSE = -1e-12;
 
@@ -295,7 +310,7 @@ static void push_shallow(wrap *w, double reach, double limit)
             distance > reach * w->cell[v])
             continue;
         su_sub3(closest, x, d);
-        if (distance < 1e-3 * w->cell[v]) memcpy(d, normal, sizeof d);
+        if (distance < AT_SKIN * w->cell[v]) memcpy(d, normal, sizeof d);
         double length = su_norm3(d);
         for (int i = 0; i < 3; i++) target[i] = closest[i] + (length > 0.0 ? d[i] / length : 0.0) * offset;
         if (try_move(w, (int32_t)v, target, limit)) w->cage->inside[v] = 0;
@@ -353,7 +368,7 @@ static void smooth(wrap *w)
         for (int j = 0; j < 3; j++) target[j] = sum[j] / (double)count - x[j];
         if (w->open_faces[v] && length > 0.0) along = su_dot3(target, normal) / (length * length);
         for (int j = 0; j < 3; j++) target[j] += x[j] - along * normal[j];
-        step_towards(w, (int32_t)v, target, 0.999 * star_badness(w, (int32_t)v), 2);
+        step_towards(w, (int32_t)v, target, BETTER * star_badness(w, (int32_t)v), 2);
     }
 }
 
@@ -416,12 +431,12 @@ static bool remove_tip(wrap *w, int32_t v, double limit)
             const double *x = m->x + 3 * (int64_t)link[j], *tip = m->x + 3 * (int64_t)v;
             double to[3];
             memcpy(old[moves], x, sizeof old[moves]);
-            for (int i = 0; i < 3; i++) to[i] = x[i] + 0.12 * (tip[i] - x[i]);
+            for (int i = 0; i < 3; i++) to[i] = x[i] + TIP_STEP * (tip[i] - x[i]);
             if (try_move(w, link[j], to, limit)) done[moves++] = link[j];
         }
     bool good = star_empty(w, v);
     if (!good)
-        while (moves-- > 0) try_move(w, done[moves], old[moves], 1.999);
+        while (moves-- > 0) try_move(w, done[moves], old[moves], ANY_SHAPE);
     w->exempt = -1;
     for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++)
         if (!w->dead[w->star[k]]) remove_tet(w, w->star[k]);
@@ -481,14 +496,14 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
     double limit = cos(settings->angle * M_PI / 180.0);
     SU_GO(wrap_init(&w, err));
     peel(&w);
-    push_shallow(&w, 0.35, limit);
+    push_shallow(&w, SHALLOW, limit);
     peel(&w);
     for (int pass = 0; pass < settings->passes; pass++) {
         SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
-        pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
+        pull(&w, pass < settings->passes / 2 ? FIRST_PULL : 1.0, limit);
         if (su_progress_stopped(settings->progress)) continue; /* the next update ends it */
         smooth(&w);
-        if (pass >= 2) remove_tips(&w, 0.12, limit);
+        if (pass >= 2) remove_tips(&w, TIP_REACH, limit);
         peel(&w);
     }
     SU_GO(compress(&w, err));

@@ -64,14 +64,14 @@ static su_status gather(const char *path, int count, const char *const *paths, i
     return SU_OK;
 }
 
-su_status su_forces_load(const char *path, int colliders, const char *const *collider_paths, int64_t nbar,
-                         const double *neutral, int64_t T, const int32_t *triangles, su_external *out, su_error *err)
+su_status su_forces_load(const char *path, int colliders, const char *const *collider_paths, const su_load_skin *skin,
+                         su_external *out, su_error *err)
 {
     json_t *root;
     int64_t own;
     memset(out, 0, sizeof *out);
     SU_TRY(gather(path, colliders, collider_paths, &own, &root, err));
-    su_status status = su_external_parse(root, nbar, neutral, T, triangles, out, err);
+    su_status status = su_external_parse(root, skin, out, err);
     json_decref(root);
     if (status != SU_OK) return path ? su_error_context(err, "%s: ", path) : status;
     for (int64_t k = 0; k < out->colliders && status == SU_OK; k++)

@@ -30,10 +30,13 @@ static double square_norm(const double m[9])
     return sum;
 }
 
+/* Below it the series of log(1 + x) to x^13 ends under rounding (0.05^12 / 14 < 2^-53). */
+#define SMALL 0.05
+
 /* x - log(1 + x), exact to rounding for small x too */
 static double x_minus_log1p(double x)
 {
-    if (fabs(x) > 0.05) return x - log1p(x);
+    if (fabs(x) > SMALL) return x - log1p(x);
     double sum = 0;
     for (int k = 13; k >= 2; k--) sum = 1.0 / k - x * sum;
     return x * x * sum;
@@ -97,6 +100,10 @@ void su_linear_stress(double mu, double lambda, const double G[9], double P[9])
         for (int b = 0; b < 3; b++) P[3 * a + b] = mu * (G[3 * a + b] + G[3 * b + a]) + (a == b ? pressure : 0);
 }
 
+/* Jacobi ends where squares beside the diagonal are below rounding, after three sweeps or four. */
+#define OFF_DIAGONAL 1e-32
+enum { SWEEPS = 30 };
+
 /* Eigenvalues w and eigenvectors (columns of q) of a symmetric 3 x 3 matrix, by cyclic Jacobi. */
 static void symmetric_eigen3(const double m[9], double w[3], double q[9])
 {
@@ -104,9 +111,9 @@ static void symmetric_eigen3(const double m[9], double w[3], double q[9])
     memcpy(a, m, sizeof a);
     memset(q, 0, 9 * sizeof *q);
     q[0] = q[4] = q[8] = 1;
-    for (int sweep = 0; sweep < 30; sweep++) {
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double off = a[1] * a[1] + a[2] * a[2] + a[5] * a[5];
-        if (off <= 1e-32 * (a[0] * a[0] + a[4] * a[4] + a[8] * a[8])) break;
+        if (off <= OFF_DIAGONAL * (a[0] * a[0] + a[4] * a[4] + a[8] * a[8])) break;
         for (int p = 0; p < 2; p++)
             for (int r = p + 1; r < 3; r++) {
                 double apr = a[3 * p + r];

@@ -14,11 +14,19 @@ static const double USUAL_RATE = 90.0; /* steps a second, PSSD section 9 */
  * (su_check_times), and 30 frames a second of rounded times are still 3 steps each. */
 static const double RATE_TOLERANCE = 1e-4;
 
+#define STANDARD_GRAVITY 9.81 /* m/s^2 */
+#define USUAL_DAMPING 0.1     /* ratio at the lowest frequency (docs/design.md, section 4) */
+/* What fits into an int with room; a frame of hours, a pre-roll of days. */
+#define MOST_SUBSTEPS 1e6
+#define MOST_PREROLL 1e8
+/* Steps: a pre-roll of whole steps is not one longer for its division. */
+#define ROUNDING 1e-9
+
 su_sim_settings su_sim_defaults(void)
 {
-    return (su_sim_settings){.gravity = {0.0, -9.81, 0.0},
+    return (su_sim_settings){.gravity = {0.0, -STANDARD_GRAVITY, 0.0},
                              .gravity_mode = SU_GRAVITY_RELATIVE,
-                             .damping = 0.1,
+                             .damping = USUAL_DAMPING,
                              .beta = -1.0,
                              .stiffness = 1.0,
                              .start = SU_START_MOVING};
@@ -75,7 +83,7 @@ double su_sim_frame_seconds(int64_t F, const double *times, double fps)
 
 int su_sim_substeps(double frame_seconds)
 {
-    return (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * frame_seconds - RATE_TOLERANCE)));
+    return (int)fmin(MOST_SUBSTEPS, fmax(1.0, ceil(USUAL_RATE * frame_seconds - RATE_TOLERANCE)));
 }
 
 double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
@@ -99,7 +107,7 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
     settings->frame_seconds = seconds;
     settings->step = seconds / settings->substeps;
     if (settings->beta < 0.0) settings->beta = su_sim_beta(settings, frequency, settings->step);
-    settings->preroll_steps = (int)fmin(1e8, ceil(settings->preroll / settings->step - 1e-9));
+    settings->preroll_steps = (int)fmin(MOST_PREROLL, ceil(settings->preroll / settings->step - ROUNDING));
     return SU_OK;
 }
 

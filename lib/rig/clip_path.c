@@ -31,6 +31,78 @@
 
 enum { WALK_CANDIDATES = 8 }; /* random frames of which a walk goes to the farthest */
 
+/* Frames (numbers among all) that interpolate a clip at a time: Catmull-Rom, so that speeds are continuous. */
+typedef struct spline_frames {
+    int32_t source;
+    int64_t frame[4];
+    double weight[4];
+    int64_t cycle[4]; /* whole cycles that each lies beyond the clip */
+} spline_frames;
+
+/* ---- times ---- */
+
+/* The entry that is there at a time; *next (a number, or -1) fades in with the weight *share. */
+static int64_t entry_at(const su_path *path, double time, int64_t *next, double *share)
+{
+    int64_t low = 0, high = path->count; /* the last entry that has begun */
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (path->entry[middle].begin <= time)
+            low = middle;
+        else
+            high = middle;
+    }
+    const su_path_entry *e = &path->entry[low];
+    double t = e->fade > 0.0 ? (time - e->begin) / e->fade : 1.0;
+    *next = -1, *share = 0.0;
+    if (low == 0 || t >= 1.0) return low;
+    t = fmax(t, 0.0);
+    *next = low, *share = t * t * t * (10.0 + t * (6.0 * t - 15.0)); /* speed and acceleration 0 at both ends */
+    return low - 1;
+}
+
+/* min(x, 0), its corner a parabola between -width and width. */
+static double soft_negative(double x, double width)
+{
+    if (x <= -width) return x;
+    return x >= width ? 0.0 : -(x - width) * (x - width) / (4.0 * width);
+}
+
+static void spline_at(const su_path *path, int64_t entry, double time, spline_frames *spline)
+{
+    const su_path_entry *e = &path->entry[entry];
+    const su_path_source *s = &path->sources[e->source];
+    double at = e->origin + e->speed * (time - e->begin), last = (double)(s->frames - 1);
+    int64_t cycles = 0, period = s->frames - 1;
+    if (!s->cyclic && s->frames > 1 && e->speed != 0.0) { /* eased into its ends */
+        double width = fmin(SETTLE * s->fps, 0.25 * last);
+        if (at > 0.5 * last)
+            at = last + soft_negative(at - last, width);
+        else
+            at = -soft_negative(-at, width);
+    }
+    if (!s->cyclic)
+        at = fmax(0.0, fmin(last, at));
+    else
+        cycles = (int64_t)floor(at / last), at -= (double)cycles * last;
+    int64_t here = (int64_t)floor(at);
+    if (here >= s->frames - 1) here = s->frames > 1 ? s->frames - 2 : 0;
+    double t = s->frames > 1 ? at - (double)here : 0.0, t2 = t * t, t3 = t2 * t;
+    const double weight[4] = {0.5 * (2 * t2 - t3 - t), 0.5 * (3 * t3 - 5 * t2 + 2), 0.5 * (4 * t2 - 3 * t3 + t),
+                              0.5 * (t3 - t2)};
+    spline->source = e->source;
+    for (int k = 0; k < 4; k++) {
+        int64_t frame = here - 1 + k, cycle = cycles;
+        if (s->cyclic) {
+            if (frame < 0) frame += period, cycle--;
+            if (frame >= period) frame -= period, cycle++;
+        } else {
+            frame = frame < 0 ? 0 : frame >= s->frames ? s->frames - 1 : frame;
+        }
+        spline->frame[k] = s->first + frame, spline->cycle[k] = cycle, spline->weight[k] = weight[k];
+    }
+}
+
 /* ---- places ---- */
 
 /* The motion about the vertical and along the ground that takes `from` nearest to `to`, the centre's place exactly. */
@@ -59,7 +131,7 @@ void su_path_close(su_path_source *s, const double centre[3])
 }
 
 /* Root of a frame that lies whole cycles beyond the clip. */
-static void tap_root(const su_path_source *s, int64_t frame, int64_t cycle, double root[16])
+static void cycled_root(const su_path_source *s, int64_t frame, int64_t cycle, double root[16])
 {
     double step[16];
     memcpy(root, source_root(s, frame), 16 * sizeof *root);
@@ -75,16 +147,16 @@ static void entry_root(const su_path *path, int64_t entry, double time, double q
 {
     const su_path_entry *e = &path->entry[entry];
     const su_path_source *s = &path->sources[e->source];
-    su_path_taps taps;
+    spline_frames spline;
     double first[4] = {1, 0, 0, 0}, norm = 0.0;
-    su_path_taps_at(path, entry, time, &taps);
+    spline_at(path, entry, time, &spline);
     for (int i = 0; i < 4; i++) q[i] = 0.0;
     for (int i = 0; i < 3; i++) place[i] = 0.0;
     for (int order = 0; order < 4; order++) {
         int k = (order + 1) % 4; /* the frame before now comes first: signs follow it */
-        if (taps.weight[k] == 0.0 && order > 0) continue;
+        if (spline.weight[k] == 0.0 && order > 0) continue;
         double root[16], linear[9], turn[4], at[3];
-        tap_root(s, taps.frame[k], taps.cycle[k], root);
+        cycled_root(s, spline.frame[k], spline.cycle[k], root);
         su_affine_multiply(e->place, root, root);
         su_affine_linear(root, linear);
         su_quaternion_of(linear, turn);
@@ -92,8 +164,8 @@ static void entry_root(const su_path *path, int64_t entry, double time, double q
         if (order == 0) memcpy(first, turn, sizeof first);
         double dot = 0.0;
         for (int i = 0; i < 4; i++) dot += turn[i] * first[i];
-        for (int i = 0; i < 4; i++) q[i] += (dot < 0.0 ? -taps.weight[k] : taps.weight[k]) * turn[i];
-        for (int i = 0; i < 3; i++) place[i] += taps.weight[k] * at[i];
+        for (int i = 0; i < 4; i++) q[i] += (dot < 0.0 ? -spline.weight[k] : spline.weight[k]) * turn[i];
+        for (int i = 0; i < 3; i++) place[i] += spline.weight[k] * at[i];
     }
     for (int i = 0; i < 4; i++) norm += q[i] * q[i];
     for (int i = 0; i < 4; i++) q[i] = norm > 1e-12 ? q[i] / sqrt(norm) : first[i];
@@ -123,7 +195,7 @@ static void slerp(const double a[4], const double b[4], double share, double out
 void su_path_root(const su_path *path, double time, double root[16])
 {
     double q[4], place[3], share;
-    int64_t next, entry = su_path_at(path, time, &next, &share);
+    int64_t next, entry = entry_at(path, time, &next, &share);
     entry_root(path, entry, time, q, place);
     if (next >= 0) {
         double other[4], there[3];
@@ -136,78 +208,17 @@ void su_path_root(const su_path *path, double time, double root[16])
 
 /* ---- sampling ---- */
 
-int64_t su_path_at(const su_path *path, double time, int64_t *next, double *share)
-{
-    int64_t low = 0, high = path->count; /* the last entry that has begun */
-    while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
-        if (path->entry[middle].begin <= time)
-            low = middle;
-        else
-            high = middle;
-    }
-    const su_path_entry *e = &path->entry[low];
-    double t = e->fade > 0.0 ? (time - e->begin) / e->fade : 1.0;
-    *next = -1, *share = 0.0;
-    if (low == 0 || t >= 1.0) return low;
-    t = fmax(t, 0.0);
-    *next = low, *share = t * t * t * (10.0 + t * (6.0 * t - 15.0)); /* speed and acceleration 0 at both ends */
-    return low - 1;
-}
-
-/* min(x, 0), its corner a parabola between -width and width. */
-static double soft_negative(double x, double width)
-{
-    if (x <= -width) return x;
-    return x >= width ? 0.0 : -(x - width) * (x - width) / (4.0 * width);
-}
-
-void su_path_taps_at(const su_path *path, int64_t entry, double time, su_path_taps *taps)
-{
-    const su_path_entry *e = &path->entry[entry];
-    const su_path_source *s = &path->sources[e->source];
-    double at = e->origin + e->speed * (time - e->begin), last = (double)(s->frames - 1);
-    int64_t cycles = 0, period = s->frames - 1;
-    if (!s->cyclic && s->frames > 1 && e->speed != 0.0) { /* eased into its ends */
-        double width = fmin(SETTLE * s->fps, 0.25 * last);
-        if (at > 0.5 * last)
-            at = last + soft_negative(at - last, width);
-        else
-            at = -soft_negative(-at, width);
-    }
-    if (!s->cyclic)
-        at = fmax(0.0, fmin(last, at));
-    else
-        cycles = (int64_t)floor(at / last), at -= (double)cycles * last;
-    int64_t here = (int64_t)floor(at);
-    if (here >= s->frames - 1) here = s->frames > 1 ? s->frames - 2 : 0;
-    double t = s->frames > 1 ? at - (double)here : 0.0, t2 = t * t, t3 = t2 * t;
-    const double weight[4] = {0.5 * (2 * t2 - t3 - t), 0.5 * (3 * t3 - 5 * t2 + 2), 0.5 * (4 * t2 - 3 * t3 + t),
-                              0.5 * (t3 - t2)};
-    taps->source = e->source;
-    for (int k = 0; k < 4; k++) {
-        int64_t frame = here - 1 + k, cycle = cycles;
-        if (s->cyclic) {
-            if (frame < 0) frame += period, cycle--;
-            if (frame >= period) frame -= period, cycle++;
-        } else {
-            frame = frame < 0 ? 0 : frame >= s->frames ? s->frames - 1 : frame;
-        }
-        taps->frame[k] = s->first + frame, taps->cycle[k] = cycle, taps->weight[k] = weight[k];
-    }
-}
-
 int su_path_terms(const su_path *path, double time, int64_t frame[8], double weight[8])
 {
     double share;
-    int64_t next, entry = su_path_at(path, time, &next, &share);
+    int64_t next, entry = entry_at(path, time, &next, &share);
     int count = 0;
     for (int which = 0; which < (next >= 0 ? 2 : 1); which++) {
-        su_path_taps taps;
-        su_path_taps_at(path, which ? next : entry, time, &taps);
+        spline_frames spline;
+        spline_at(path, which ? next : entry, time, &spline);
         for (int k = 0; k < 4; k++) {
-            double w = taps.weight[k] * (which ? share : 1.0 - share);
-            if (w != 0.0) frame[count] = taps.frame[k], weight[count++] = w;
+            double w = spline.weight[k] * (which ? share : 1.0 - share);
+            if (w != 0.0) frame[count] = spline.frame[k], weight[count++] = w;
         }
     }
     return count;
@@ -263,9 +274,9 @@ static su_status append(maker *m, const su_path_entry *entry, su_error *err)
 /* The frame nearest to where an entry is at a time. */
 static int64_t frame_at(const su_path *path, int64_t entry, double time)
 {
-    su_path_taps taps;
-    su_path_taps_at(path, entry, time, &taps);
-    return taps.weight[2] > taps.weight[1] ? taps.frame[2] : taps.frame[1];
+    spline_frames spline;
+    spline_at(path, entry, time, &spline);
+    return spline.weight[2] > spline.weight[1] ? spline.frame[2] : spline.frame[1];
 }
 
 /* Joins an entry to the one before: the fade's length, and the place on the ground. */

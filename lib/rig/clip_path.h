@@ -19,14 +19,6 @@ typedef struct su_path_source {
     double turn[16];       /* cyclic: root motion of one cycle, about the vertical and along the ground */
 } su_path_source;
 
-/* Frames (numbers among all) that interpolate a clip at a time: Catmull-Rom, so that speeds are continuous. */
-typedef struct su_path_taps {
-    int32_t source;
-    int64_t frame[4];
-    double weight[4];
-    int64_t cycle[4]; /* whole cycles that each lies beyond the clip */
-} su_path_taps;
-
 typedef struct su_path_entry {
     int32_t source;
     double begin, fade;   /* s: its weight grows from 0 at begin to 1 at begin + fade, when the entry before has left */
@@ -65,9 +57,6 @@ su_status su_path_create(int32_t sources, const su_path_source *source, int32_t 
                          su_path *out, su_error *err);
 void su_path_free(su_path *path);
 
-/* The entry that is there at a time; *next (a number, or -1) fades in with the weight *share. */
-int64_t su_path_at(const su_path *path, double time, int64_t *next, double *share);
-void su_path_taps_at(const su_path *path, int64_t entry, double time, su_path_taps *taps);
 /* Frames and weights that make up a time, over both entries: their number. */
 int su_path_terms(const su_path *path, double time, int64_t frame[8], double weight[8]);
 /* out (width): rows (all frames, width) blended so. */

@@ -41,16 +41,19 @@ void su_positive_weights(int64_t m, const double *w, double *positive)
     for (int64_t i = 0; i < m; i++) positive[i] = w[i] > 0.0 ? w[i] / sum : 0.0;
 }
 
-void su_drawn_back_weights(int64_t m, const double *w, double *b)
+/* Sums |b| at which b begins to be drawn back to w, and is w (1 where no weight is negative). Chosen. */
+static const double drawn_from = 1.5, drawn_wholly = 3;
+
+/* b <- w + tau (b - w), tau falling from 1 where sum |b| is drawn_from to 0 where it is drawn_wholly (docs/formats.md,
+ * convention 7): extrapolation with alternating signs would add up unrelated bases. */
+static void draw_back(int64_t m, const double *w, double *b)
 {
-    /* Extrapolation with alternating signs would add up unrelated bases: draw back to w where sum |b| grows. */
-    double a = 0.0;
-    for (int64_t i = 0; i < m; i++) a += fabs(b[i]);
-    double tau = 0.0;
-    if (a <= 1.5) {
+    double sum = 0.0, tau = 0.0;
+    for (int64_t i = 0; i < m; i++) sum += fabs(b[i]);
+    if (sum <= drawn_from) {
         tau = 1.0;
-    } else if (a < 3.0) {
-        double z = (a - 1.5) / 1.5;
+    } else if (sum < drawn_wholly) {
+        double z = (sum - drawn_from) / (drawn_wholly - drawn_from);
         tau = 1.0 - z * z * (3.0 - 2.0 * z);
     }
     if (tau == 0.0) /* also where b overflowed */
@@ -75,5 +78,5 @@ void su_basis_weights(int64_t m, int64_t s, const double *params, const double *
         double r = su_param_distance(s, p, params + j * s, scale), kernel = r * r * r;
         for (int64_t i = 0; i < m; i++) b[i] += basis_rbf[i * columns + j] * kernel;
     }
-    su_drawn_back_weights(m, w, b);
+    draw_back(m, w, b);
 }

@@ -15,9 +15,6 @@ void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *sc
                     double *w);
 /* w+ = max(w, 0) / sum max(w, 0) */
 void su_positive_weights(int64_t m, const double *w, double *positive);
-/* b <- w + tau (b - w), tau falling from 1 where sum |b| is 1.5 to 0 where it is 3 (docs/formats.md, convention 7). w,
- * b (m). */
-void su_drawn_back_weights(int64_t m, const double *w, double *b);
 /* b (m): cubic kernel plus linear polynomial, drawn back to w where it overshoots (docs/formats.md, convention 7).
  * basis_rbf (m,columns) with columns = m + 1 + s as in that convention (NULL: b = w). */
 void su_basis_weights(int64_t m, int64_t s, const double *params, const double *scale, int64_t columns,

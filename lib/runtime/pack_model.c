@@ -398,7 +398,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     }
     SU_GO(su_rest_patch_create(source, out->points.chosen, vertices,
                                interpolation == SU_COROTATED ? turned ? out->points.chosen : out->points.count : 0,
-                               false, &out->patch, err));
+                               &out->patch, err));
     SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
     SU_GO(pack_tets(source, out, tets, point_of, err));
     SU_GO(pack_rows(out, point_of, err));

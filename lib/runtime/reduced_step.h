@@ -4,7 +4,7 @@
 #define SU_RUNTIME_REDUCED_STEP_H
 
 #include "core/error.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "runtime/subspace/packed_model.h"
 #include "runtime/step/step.h"
 #include "runtime/subspace/pose_part.h"

@@ -1,10 +1,7 @@
-#include "runtime/simulate.h"
+#include "runtime/simulate_internal.h"
 
 #include "core/memory.h"
 #include "core/threads.h"
-#include "geometry/mat3.h"
-#include "physics/shot_driver.h"
-#include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 
 #include <math.h>
@@ -12,61 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instants whose pose parts are made while the block before is stepped through. */
-enum { BLOCK = 2 * SU_POSE_FRAMES };
 /* Times a step is halved at most. With four, rigs that tear at the flesh put more than ten times their energy into it
  * (tests/test_violent_rigs.c): steps of one solve come to be damped, or to follow, too soon. */
 enum { MAX_HALVINGS = 6 };
-
-/* One instant of the plan. */
-typedef struct instant {
-    su_shot_place at;
-    int64_t serial;
-} instant;
-
-typedef struct bank {
-    instant plan[BLOCK];
-    int64_t count;
-    su_blend blends[BLOCK];
-    su_pose poses[BLOCK]; /* with one thread only the first SU_FRAMES of the first bank, one after the other */
-    double seconds[BLOCK];
-} bank;
-
-struct su_simulation {
-    const su_runtime_model *model;
-    const su_shot *shot;
-    su_sim_settings settings;
-    su_shot_driver driver;
-    int threads;
-    su_stepper stepper;
-    su_loads loads; /* where there are forces from outside */
-    bank banks[2];
-    su_pose probe, first;  /* instants off the plan; frame 0 */
-    const su_pose *pose;   /* of the instant of the plan that the driver is sent to */
-    const su_pose *to;     /* of the instant that it entered */
-    su_pose_input *inputs; /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes; without skin */
-    su_pose_work *works;   /* one a thread, and one for probes */
-    su_blend trail[2];     /* weights of the last two instants planned */
-    int64_t serial;        /* of the last instant planned; probes count down from -1 */
-    int64_t probe_serial;
-    su_shot_window window; /* of the model's patch, around the block planned last */
-    su_rest_patch whole;   /* all vertices, for the rig's own kinetic energy */
-    su_rest_lanes whole_lanes;
-    double *whole_work;    /* (threads) room for rig_motion */
-    int64_t whole_size;    /* one thread's */
-    int64_t F, done;       /* frames finished */
-    su_shot_place planned; /* the last instant planned */
-    double *last_h;        /* (F) length of the last step before each frame, 0: a start */
-    bool again;            /* a cycle: frame 0 continues from the last frame's state */
-    su_sim *out;
-    su_arena arena;
-};
 
 void su_simulation_free(su_simulation *s)
 {
     if (!s) return;
     for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < BLOCK; i++) su_pose_free(s->banks[k].poses + i);
+        for (int64_t i = 0; i < SU_SIMULATION_BLOCK; i++) su_pose_free(s->banks[k].poses + i);
     su_pose_free(&s->probe);
     su_pose_free(&s->first);
     for (int k = 0; s->inputs && k <= SU_POSE_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
@@ -119,12 +70,12 @@ static int64_t frame_planned(const su_simulation *s)
 }
 
 /* The next `most` instants of the plan, up to frame `until` - 1. */
-static void plan_block(su_simulation *s, int64_t until, int64_t most, bank *to)
+static void plan_block(su_simulation *s, int64_t until, int64_t most, su_instant_bank *to)
 {
     to->count = 0;
     while (to->count < most && frame_planned(s) < until - 1) {
         s->planned = su_shot_next(&s->driver, s->planned);
-        to->plan[to->count++] = (instant){s->planned, ++s->serial};
+        to->plan[to->count++] = (su_planned_instant){s->planned, ++s->serial};
     }
 }
 
@@ -254,7 +205,7 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         SU_GO(su_stepper_set_loads(&s->stepper, model, &s->loads, err));
     }
     for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < BLOCK; i++) {
+        for (int64_t i = 0; i < SU_SIMULATION_BLOCK; i++) {
             SU_GO(su_blend_create(model, s->banks[k].blends + i, &s->arena, err));
             if (s->threads > 1 || (k == 0 && i < SU_FRAMES)) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
         }
@@ -266,8 +217,8 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
-    SU_GO(su_shot_window_create(shot, &model->patch, BLOCK + 1, &s->window, err));
-    SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
+    SU_GO(su_shot_window_create(shot, &model->patch, SU_SIMULATION_BLOCK + 1, &s->window, err));
+    SU_GO(su_rest_patch_create(source, source->n, NULL, 0, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
     s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
                      SU_REST_FRAMES * model->s + 8) /
@@ -306,7 +257,7 @@ static bool step_instant(su_simulation *s, su_shot_place at, const su_pose *pose
     return finished;
 }
 
-static void step_block(su_simulation *s, const bank *from)
+static void step_block(su_simulation *s, const su_instant_bank *from)
 {
     double started = su_seconds(), probes = s->driver.counts.pose_seconds;
     for (int64_t i = 0; i < from->count; i++) step_instant(s, from->plan[i].at, from->poses + i);
@@ -314,7 +265,7 @@ static void step_block(su_simulation *s, const bank *from)
 }
 
 /* When told to stop: on to the end of the frame, and as if the plan ended there. */
-static void drain(su_simulation *s, const bank *from)
+static void drain(su_simulation *s, const su_instant_bank *from)
 {
     for (int64_t i = 0; i < from->count; i++)
         if (step_instant(s, from->plan[i].at, from->poses + i)) break;
@@ -330,123 +281,6 @@ static void drain(su_simulation *s, const bank *from)
     }
 }
 
-/* ---- the rig's own kinetic energy, which no reduced quantity knows ---- */
-
-/* An end of the last step of a frame, or of the first where the flesh started there. */
-typedef struct rig_instant {
-    double Q[9], c[3];
-} rig_instant;
-
-/* Seconds of that step; 0: nothing moves there. */
-static double rig_span(const su_simulation *s, int64_t frame)
-{
-    if (s->last_h[frame] > 0) return s->last_h[frame];
-    return s->settings.start == SU_START_STILL ? 0 : s->settings.step;
-}
-
-/* Frames from `first`, at most SU_FRAMES: the ends of their steps stand beside each other in lanes. */
-static void rig_motion(const su_simulation *s, int64_t first, int64_t count, double *work)
-{
-    const su_runtime_model *model = s->model;
-    double *x[2] = {work, work + 24 * s->whole.vertex_count};
-    float *moved = (float *)(x[1] + 24 * s->whole.vertex_count), *w = moved + 3 * SU_REST_FRAMES * s->whole.skin_count;
-    double *weights = (double *)(w + SU_REST_FRAMES * model->m), *p = weights + model->m;
-    su_shot_instant instants[SU_REST_FRAMES];
-    rig_instant at[SU_REST_FRAMES];
-    for (int k = 0; k < SU_REST_FRAMES; k++, p += model->s) {
-        int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
-        bool start = s->last_h[frame] == 0;
-        double fraction = start   ? k % 2 * su_shot_fraction(&s->driver, 1)
-                          : k % 2 ? 1.0
-                                  : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
-        instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
-        su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
-        su_rig_weights(&model->rig, p, weights);
-        for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
-    }
-    su_shot_lanes(s->shot, &s->whole, model->pose_kernels, NULL, SU_REST_FRAMES, instants, moved);
-    su_rest_lanes_positions(&s->whole_lanes, SU_REST_FRAMES, moved, w, x, NULL);
-    for (int k = 0; k < count; k++) {
-        const rig_instant *a = at + 2 * k, *b = a + 1;
-        double sum = 0, h = rig_span(s, first + k);
-        for (int64_t v = 0; v < s->whole.vertex_count; v++)
-            for (int i = 0; i < 3; i++) {
-                const double *y = x[2 * k / SU_FRAMES] + 24 * v + 2 * k % SU_FRAMES;
-                double d = b->c[i] - a->c[i];
-                for (int j = 0; j < 3; j++) d += b->Q[3 * i + j] * y[8 * j + 1] - a->Q[3 * i + j] * y[8 * j];
-                sum += model->basis.mass[v] * d * d;
-            }
-        if (h > 0) s->out->energy[3 * (first + k)] += 0.5 * sum / (h * h);
-    }
-}
-
-static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
-{
-    enum { STEP = SU_FRAMES };
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
-    for (int64_t k = from; k < to; k += STEP)
-        rig_motion(s, k, to - k < STEP ? to - k : STEP, s->whole_work + omp_get_thread_num() * s->whole_size);
-}
-
-/* ---- saving and restoring ---- */
-
-/* Walks over the state: copies count numbers to or from *at (NULL: only counts them). */
-static void walk(double **at, bool save, void *data, int64_t count, int64_t *total)
-{
-    *total += count;
-    if (!*at) return;
-    if (save)
-        memcpy(*at, data, (size_t)count * sizeof(double));
-    else
-        memcpy(data, *at, (size_t)count * sizeof(double));
-    *at += count;
-}
-
-static void walk_integer(double **at, bool save, int64_t *value, int64_t *total)
-{
-    double number = (double)*value; /* serials stay far below 2^53 */
-    walk(at, save, &number, 1, total);
-    if (*at && !save) *value = (int64_t)number;
-}
-
-static void walk_blend(const su_runtime_model *model, double **at, bool save, su_blend *blend, int64_t *total)
-{
-    walk(at, save, blend->w, model->m, total);
-    walk(at, save, blend->b, model->m, total);
-    walk(at, save, blend->positive, model->m, total);
-    walk(at, save, blend->scale, model->lead, total);
-    walk_integer(at, save, &blend->serial, total);
-}
-
-static int64_t walk_state(su_simulation *s, double *at, bool save)
-{
-    const su_runtime_model *model = s->model;
-    int64_t total = 0;
-    for (int k = 0; k < 2; k++) {
-        su_state *state = k ? s->stepper.before : s->stepper.now;
-        walk(&at, save, state->q, model->lead, &total);
-        walk(&at, save, state->subspace, s->stepper.subspace.state_size, &total);
-        walk(&at, save, state->force, s->stepper.force.state_size, &total);
-        walk(&at, save, &state->h, 1, &total);
-        walk_blend(model, &at, save, &s->trail[k], &total);
-    }
-    if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);
-    walk_integer(&at, save, &s->serial, &total);
-    walk_integer(&at, save, &s->probe_serial, &total);
-    return total;
-}
-
-int64_t su_simulation_state_size(const su_simulation *s) { return walk_state((su_simulation *)s, NULL, true); }
-
-void su_simulation_get_state(su_simulation *s, double *state) { walk_state(s, state, true); }
-
-void su_simulation_set_state(su_simulation *s, const double *state, int64_t done)
-{
-    walk_state(s, (double *)state, false); /* only read */
-    s->done = done;
-    s->planned = (su_shot_place){done > 0 ? done - 1 : 0, 0};
-}
-
 su_status su_simulation_rewind(su_simulation *s, su_error *err)
 {
     if (s->done != s->F) return su_fail(err, SU_USAGE, "only a finished clip can be repeated");
@@ -458,7 +292,7 @@ su_status su_simulation_rewind(su_simulation *s, su_error *err)
 /* ---- the run ---- */
 
 /* Weights of the instants one and two before. */
-static void older_blends(const su_simulation *s, const bank *of, int64_t i, const su_blend *older[2])
+static void older_blends(const su_simulation *s, const su_instant_bank *of, int64_t i, const su_blend *older[2])
 {
     for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->blends[i - 1 - k] : &s->trail[k - i];
 }
@@ -473,7 +307,7 @@ typedef struct posing {
 } posing;
 
 /* thread: of the simulation's own, whose buffers are used. */
-static void prepare(su_simulation *s, const bank *coming, int64_t first, int thread, posing *p)
+static void prepare(su_simulation *s, const su_instant_bank *coming, int64_t first, int thread, posing *p)
 {
     su_shot_instant instants[SU_POSE_FRAMES];
     p->count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
@@ -496,7 +330,7 @@ static void finish(const su_simulation *s, posing *p, int64_t first, su_pose *po
 }
 
 /* The pose parts of up to SU_POSE_FRAMES instants from `first`. */
-static void make_poses(su_simulation *s, bank *coming, int64_t first)
+static void make_poses(su_simulation *s, su_instant_bank *coming, int64_t first)
 {
     double started = su_seconds();
     posing p;
@@ -506,14 +340,14 @@ static void make_poses(su_simulation *s, bank *coming, int64_t first)
 }
 
 /* Weights of the block, and the frames that its skin points are sums of. */
-static void make_blends(su_simulation *s, bank *coming)
+static void make_blends(su_simulation *s, su_instant_bank *coming)
 {
     double started = su_seconds();
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
     if (coming->count > 0)
         su_shot_window_cover(&s->window, coming->plan[0].at.frame, coming->plan[coming->count - 1].at.frame);
     for (int64_t i = 0; i < coming->count; i++) {
-        const instant *at = coming->plan + i;
+        const su_planned_instant *at = coming->plan + i;
         sample(s, at->at.frame, su_shot_fraction(&s->driver, at->at.substep), input);
         su_blend_evaluate(s->model, input->p, at->serial, &coming->blends[i]);
         coming->seconds[i] = 0;
@@ -522,7 +356,7 @@ static void make_blends(su_simulation *s, bank *coming)
 }
 
 /* The weights of a bank are made; the next bank follows its last two. */
-static void leave_trail(su_simulation *s, const bank *coming)
+static void leave_trail(su_simulation *s, const su_instant_bank *coming)
 {
     int64_t count = coming->count;
     s->driver.counts.instants += count;
@@ -534,7 +368,7 @@ static void leave_trail(su_simulation *s, const bank *coming)
 }
 
 /* One thread: poses are stepped while they are in its caches, and the same few are used again. */
-static void pose_and_step(su_simulation *s, bank *coming)
+static void pose_and_step(su_simulation *s, su_instant_bank *coming)
 {
     su_pose *few = s->banks[0].poses;
     make_blends(s, coming);
@@ -557,7 +391,7 @@ static void pose_and_step(su_simulation *s, bank *coming)
 }
 
 /* Steps through one bank while the other threads make the pose parts of the next. */
-static void overlap(su_simulation *s, bank *ready, bank *coming)
+static void overlap(su_simulation *s, su_instant_bank *ready, su_instant_bank *coming)
 {
     make_blends(s, coming);
 #pragma omp parallel num_threads(s->threads)
@@ -578,11 +412,11 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
 }
 
 /* When told to stop, with one thread: what is left of the frame. */
-static void end_frame(su_simulation *s, int64_t until, bank *coming)
+static void end_frame(su_simulation *s, int64_t until, su_instant_bank *coming)
 {
     while (!su_shot_ends_frame(&s->driver, s->planned)) {
         int64_t left = s->settings.substeps - s->planned.substep;
-        plan_block(s, until, left < BLOCK ? left : BLOCK, coming);
+        plan_block(s, until, left < SU_SIMULATION_BLOCK ? left : SU_SIMULATION_BLOCK, coming);
         pose_and_step(s, coming);
     }
     coming->count = 0;
@@ -596,8 +430,8 @@ su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_pro
     su_status status = SU_OK;
     if (s->done == 0 && until > 0) SU_TRY(begin(s, err));
     for (int turn = 0; s->done < until && status == SU_OK; turn ^= 1) {
-        bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
-        plan_block(s, until, BLOCK, coming);
+        su_instant_bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
+        plan_block(s, until, SU_SIMULATION_BLOCK, coming);
         if (s->threads == 1)
             pose_and_step(s, coming);
         else
@@ -609,7 +443,7 @@ su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_pro
             coming->count = 0;
         }
     }
-    add_rig_kinetic(s, first, s->done);
+    su_simulation_add_rig_kinetic(s, first, s->done);
     for (int64_t k = 3 * first; k < 3 * s->done; k++)
         if (!isfinite(out->energy[k])) return su_fail(err, SU_NUMERICS, "frame %lld: not finite", (long long)(k / 3));
     return status;

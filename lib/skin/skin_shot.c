@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
+#include "physics/loads.h"
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
@@ -181,8 +182,8 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
         good = (*arrays[k].array = su_arena_alloc(arena, arrays[k].count, sizeof(double))) && good;
     if (!good) return su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n);
     w->smoothing = su_fit_smoothing(s->fit);
-    SU_TRY(
-        su_rotation_field_create(n, s->tet->vertices, s->tet->t, s->tet->tets, &w->smoothing, 0, NULL, &w->field, err));
+    SU_TRY(su_rotation_field_create(&(su_tet_mesh){n, s->tet->t, s->tet->vertices, s->tet->tets}, &w->smoothing, 0,
+                                    NULL, &w->field, err));
     if (points > 0)
         SU_TRY(
             su_loads_create(s->options.external, s->tet->embed_tet, s->tet->embed_bary, s->tet->tets, &w->loads, err));

@@ -116,8 +116,8 @@ static su_status rotations_of(const inputs *in, double *rotations, int threads, 
 {
     su_rotation_field *field;
     su_smoothing smoothing = su_fit_smoothing(&in->fit);
-    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, &smoothing, 0, NULL, &field,
-                                    err));
+    SU_TRY(su_rotation_field_create(&(su_tet_mesh){in->tet.n, in->tet.t, in->tet.vertices, in->tet.tets}, &smoothing, 0,
+                                    NULL, &field, err));
     for (int64_t i = 0; i < in->fit.m; i++)
         su_rotation_field_evaluate(field, in->fit.shapes + 3 * i * in->tet.n, rotations + 4 * i * in->tet.n, threads);
     su_rotation_field_free(field);

@@ -24,9 +24,15 @@ static su_status find_stiffness(su_tool *tool, const job *j, double *factor)
     bool held = json_is_true(json_object_get(j->skinning.file.meta, "held"));
     *factor = 1;
     if (!(wanted > 0)) return SU_OK;
-    su_status status =
-        su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, held ? tet->fixed_count : 0, tet->fixed,
-                          SU_COROTATIONAL, fit->young, fit->poisson, fit->density, &tool->err);
+    su_status status = su_elastic_create(&elastic,
+                                         &(su_elastic_body){.mesh = {tet->n, tet->t, tet->vertices, tet->tets},
+                                                            .held_count = held ? tet->fixed_count : 0,
+                                                            .held = tet->fixed,
+                                                            .material = SU_COROTATIONAL,
+                                                            .young = fit->young,
+                                                            .poisson = fit->poisson,
+                                                            .density = fit->density},
+                                         &tool->err);
     if (status == SU_OK)
         status = su_skinning_frequency(&elastic, tet->vertices, j->skinning.k, j->skinning.weights, tool->threads,
                                        &value, &tool->err);

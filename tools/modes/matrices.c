@@ -26,11 +26,19 @@ su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, con
     su_rotation_field *field = NULL;
     json_t *meta = NULL;
     su_status status;
-    SU_GO(su_elastic_create(&body, tet->n, tet->vertices, t, tet->tets, tet->fixed_count, tet->fixed,
-                            (su_material)material, fit->young + row * t, fit->poisson + row * t, fit->density, err));
+    SU_GO(su_elastic_create(&body,
+                            &(su_elastic_body){.mesh = {tet->n, t, tet->vertices, tet->tets},
+                                               .held_count = tet->fixed_count,
+                                               .held = tet->fixed,
+                                               .material = (su_material)material,
+                                               .young = fit->young + row * t,
+                                               .poisson = fit->poisson + row * t,
+                                               .density = fit->density},
+                            err));
     su_smoothing smoothing = su_fit_smoothing(fit);
     SU_GO(SU_ALLOC(&rotation, 4 * tet->n, "rotations", err));
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, t, tet->tets, &smoothing, 0, NULL, &field, err));
+    SU_GO(su_rotation_field_create(&(su_tet_mesh){tet->n, t, tet->vertices, tet->tets}, &smoothing, 0, NULL, &field,
+                                   err));
     su_rotation_field_evaluate(field, x, rotation, tool->threads);
     su_elastic_set_rest(&body, x, smoothing.nodes > 0 ? rotation : NULL, tool->threads);
     SU_GO(su_sparse_clone_pattern(&body.pattern, &K, err));

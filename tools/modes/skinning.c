@@ -151,7 +151,7 @@ static su_status make_leak(job *j, double *leak)
     if (j->set->leak && strcmp(j->set->leak, "none") != 0) return read_leak(j, leak);
     for (int64_t v = 0; v < tet->n; v++) leak[v] = 1;
     if (j->set->leak || j->set->unconstrained) return SU_OK;
-    return su_leak_diffuse(tet->n, tet->vertices, tet->t, tet->tets, tet->b, tet->surface,
+    return su_leak_diffuse(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, tet->b, tet->surface,
                            SU_LEAK_LENGTH * su_box_diagonal(tet->n, tet->vertices), leak, &j->tool->err);
 }
 

@@ -54,8 +54,9 @@ static su_status spread(const su_tool *tool, const paint *of, const su_tet *tet,
     SU_TRY(SU_ALLOC(&values, (k + 1) * nbar, "painted materials", err));
     for (int64_t row = 0; row <= k; row++)
         memcpy(values + row * nbar, painted + (row ? pose[row - 1] : 0) * nbar, (size_t)nbar * sizeof *values);
-    su_status status = su_paint_spread(tet->n, tet->vertices, tet->t, tet->tets, nbar, tet->embed_tet, poses->rigid,
-                                       SU_PAINT_ZETA, k + 1, values, *out, err);
+    su_status status =
+        su_paint_spread(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets},
+                        &(su_paint_skin){nbar, tet->embed_tet, poses->rigid}, SU_PAINT_ZETA, k + 1, values, *out, err);
     free(values);
     return status;
 }

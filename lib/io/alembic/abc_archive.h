@@ -122,9 +122,6 @@ su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *co
 void su_abc_entries_free(int count, su_abc_entry *entries);
 const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const char *name); /* NULL: absent */
 
-/* The first value of a string property: *text is the caller's, freed by free(). */
-su_status su_abc_text(const su_abc_tree *tree, const su_abc_entry *entry, char **text, su_error *err);
-
 /* Is an object of this schema (AbcGeom_PolyMesh_v1, ...) by its metadata? */
 bool su_abc_is_schema(const char *metadata, const char *wanted);
 /* Members of the one compound of a schema object (.geom, .xform); count 0 where it is not there. As su_abc_entries. */

@@ -216,7 +216,8 @@ done:
 
 /* ---- instances ---- */
 
-su_status su_abc_text(const su_abc_tree *tree, const su_abc_entry *entry, char **text, su_error *err)
+/* The first value of a string property: *text is the caller's, freed by free(). */
+static su_status read_text(const su_abc_tree *tree, const su_abc_entry *entry, char **text, su_error *err)
 {
     enum { KEY = 16 };
     uint64_t count, size = 0;
@@ -284,7 +285,7 @@ static su_status resolve_instances(su_abc_tree *tree, su_error *err)
         su_abc_entry *entries;
         SU_TRY(su_abc_entries(tree, node->properties, &count, &entries, err));
         const su_abc_entry *entry = su_abc_find(count, entries, ".instanceSource");
-        su_status status = entry ? su_abc_text(tree, entry, &path, err)
+        su_status status = entry ? read_text(tree, entry, &path, err)
                                  : damaged(tree->file, err, "an instance that does not say of what");
         su_abc_entries_free(count, entries);
         SU_TRY(status);

@@ -1,41 +1,15 @@
 /* Mesh caches out of Alembic archives: every PolyMesh and SubD with the transforms above it. */
-#include "io/alembic/alembic.h"
+#include "io/alembic/alembic_internal.h"
 
 #include "core/memory.h"
 #include "core/order.h"
-#include "io/alembic/abc_xform.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A geometry parameter: values by point, by corner or one for all, with indices or without. */
-typedef struct param {
-    su_abc_samples values, indices;
-    char scope; /* 'f' a value per corner, 'v' per point, 'c' one; 0: there is none */
-    bool indexed;
-    int64_t count; /* values */
-} param;
-
-typedef struct mesh_in {
-    su_alembic_mesh mesh;
-    su_abc_samples p, face_counts, face_indices;
-    param uv, color;
-    const su_abc_node **face_sets; /* (mesh.face_sets) */
-    char *path;
-    int xform_count;
-    su_abc_xform **xforms; /* from the mesh up to the root; owned by the file */
-} mesh_in;
-
 /* What an object says of itself (AbcGeom's Visibility.h): the first ancestor that does not defer decides. */
 typedef enum visibility { DEFERRED, SHOWN, HIDDEN, CHANGING } visibility;
-
-struct su_alembic {
-    su_abc_tree tree;
-    su_abc_xform **node_xforms; /* (nodes) NULL where a node is no transform */
-    int mesh_count, other_count;
-    mesh_in *meshes;
-};
 
 /* Most samples of a file: 14 hours at 200 a second. */
 enum { MOST_SAMPLES = 10000000 };
@@ -44,7 +18,7 @@ enum { MOST_SAMPLES = 10000000 };
 
 su_status su_alembic_xform(const su_alembic *file, int index, double time, double m[16], su_error *err)
 {
-    const mesh_in *mesh = &file->meshes[index];
+    const su_alembic_source *mesh = &file->meshes[index];
     su_abc_identity(m);
     for (int i = 0; i < mesh->xform_count; i++) {
         double local[16];
@@ -77,11 +51,11 @@ static su_status open_array(const su_alembic *file, const su_abc_node *node, con
     return su_abc_samples_open(&file->tree, entry, out, err);
 }
 
-static void param_close(param *p)
+static void param_close(su_alembic_param *p)
 {
     su_abc_samples_close(&p->values);
     su_abc_samples_close(&p->indices);
-    *p = (param){0};
+    *p = (su_alembic_param){0};
 }
 
 static bool is_scope(const su_abc_entry *entry, char *scope)
@@ -95,14 +69,9 @@ static bool is_scope(const su_abc_entry *entry, char *scope)
     return *scope != 0;
 }
 
-static int64_t places_of(const su_alembic_mesh *m, char scope)
-{
-    return scope == 'f' ? m->corners : scope == 'v' ? m->points : 1;
-}
-
 /* Numbers of single precision, `least` to `most` of them a value; scope 0 where the parameter is of another layout. */
 static su_status open_param(const su_alembic *file, const su_abc_node *node, const su_abc_entry *entry,
-                            const su_alembic_mesh *m, int least, int most, param *p, su_error *err)
+                            const su_alembic_mesh *m, int least, int most, su_alembic_param *p, su_error *err)
 {
     int count = 0;
     char scope;
@@ -118,7 +87,7 @@ static su_status open_param(const su_alembic *file, const su_abc_node *node, con
         values->samples == 0 || values->type != SU_ABC_F32 || values->extent < least || values->extent > most)
         goto done;
     SU_GO(su_abc_samples_open(&file->tree, values, &p->values, err));
-    int64_t places = places_of(m, scope), elements;
+    int64_t places = su_alembic_places(m, scope), elements;
     if (indices && indices->kind >= SU_ABC_ARRAY && indices->samples > 0) {
         SU_GO(open_array(file, node, indices, SU_ABC_U32, 1, &p->indices, err));
         SU_GO(su_abc_samples_count(&file->tree, &p->indices, 0, &elements, err));
@@ -140,22 +109,6 @@ done:
     return status;
 }
 
-/* stored (places): which value each place has. */
-static su_status param_indices(const su_alembic *file, const mesh_in *mesh, const param *p, int32_t *stored,
-                               su_error *err)
-{
-    int64_t places = places_of(&mesh->mesh, p->scope);
-    if (p->indexed)
-        SU_TRY(su_abc_samples_read(&file->tree, &p->indices, 0, places, stored, err));
-    else
-        for (int64_t i = 0; i < places; i++) stored[i] = (int32_t)i;
-    for (int64_t i = 0; i < places; i++)
-        if (stored[i] < 0 || stored[i] >= p->count)
-            return su_fail(err, SU_INPUT, "%s: mesh %s: an index of UVs or colours is out of range",
-                           su_ogawa_path(file->tree.file), mesh->mesh.name);
-    return SU_OK;
-}
-
 /* Is the parameter one of colours? As AbcGeom types them, or by the name that Houdini and others use. */
 static bool is_color(const su_abc_entry *entry)
 {
@@ -175,7 +128,7 @@ static bool is_uv_name(const char *name)
 
 /* Arbitrary parameters: the first that are colours (Cd before others), and UVs where the mesh has none of its own. */
 static su_status open_arbitrary(const su_alembic *file, const su_abc_node *node, const su_abc_entry *compound,
-                                mesh_in *mesh, su_error *err)
+                                su_alembic_source *mesh, su_error *err)
 {
     int count = 0;
     su_abc_entry *list = NULL;
@@ -198,7 +151,7 @@ done:
     return status;
 }
 
-static su_status read_mesh(su_alembic *file, const su_abc_node *node, mesh_in *mesh, su_error *err)
+static su_status read_mesh(su_alembic *file, const su_abc_node *node, su_alembic_source *mesh, su_error *err)
 {
     int count;
     su_abc_entry *entries;
@@ -270,7 +223,7 @@ static su_status look_up_visibility(const su_alembic *file, const su_abc_node *n
 }
 
 /* "/group/object/mesh" */
-static su_status name_mesh(const su_abc_node *node, mesh_in *mesh, su_error *err)
+static su_status name_mesh(const su_abc_node *node, su_alembic_source *mesh, su_error *err)
 {
     size_t room = 1;
     for (const su_abc_node *p = node; p->parent; p = p->parent) room += strlen(p->name) + 1;
@@ -297,7 +250,7 @@ static su_status find_face_sets(su_alembic *file, su_error *err)
         const su_abc_node *node = file->tree.nodes[i];
         int32_t above = mesh_of[node->parent->index];
         if (above == 0 || !su_abc_is_schema(node->metadata, "AbcGeom_FaceSet_v1")) continue;
-        mesh_in *mesh = &file->meshes[above - 1];
+        su_alembic_source *mesh = &file->meshes[above - 1];
         const su_abc_node **grown = realloc(mesh->face_sets, (size_t)(mesh->mesh.face_sets + 1) * sizeof *grown);
         if (!grown) {
             status = su_fail(err, SU_AGAIN, "out of memory for face sets");
@@ -312,7 +265,8 @@ done:
 }
 
 /* Transforms from the mesh upwards, and a name. below: meshes directly under each node. */
-static su_status place_mesh(su_alembic *file, const su_abc_node *node, const int *below, mesh_in *mesh, su_error *err)
+static su_status place_mesh(su_alembic *file, const su_abc_node *node, const int *below, su_alembic_source *mesh,
+                            su_error *err)
 {
     int depth = 0;
     for (const su_abc_node *p = node->parent; p; p = p->parent) depth++;
@@ -324,7 +278,7 @@ static su_status place_mesh(su_alembic *file, const su_abc_node *node, const int
     return SU_OK;
 }
 
-static void mesh_close(mesh_in *mesh)
+static void mesh_close(su_alembic_source *mesh)
 {
     su_abc_samples_close(&mesh->p);
     su_abc_samples_close(&mesh->face_counts);
@@ -359,7 +313,7 @@ su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
     SU_GO(SU_ALLOC(&file->meshes, meshes, "meshes", err));
     for (int i = 1; i < nodes; i++) {
         if (!is_mesh(file->tree.nodes[i])) continue;
-        mesh_in *mesh = &file->meshes[file->mesh_count++];
+        su_alembic_source *mesh = &file->meshes[file->mesh_count++];
         SU_GO(read_mesh(file, file->tree.nodes[i], mesh, err));
         SU_GO(place_mesh(file, file->tree.nodes[i], below, mesh, err));
         SU_GO(name_mesh(file->tree.nodes[i], mesh, err));
@@ -398,7 +352,7 @@ double su_alembic_time(const su_alembic *file, int mesh, int64_t sample)
 int su_alembic_others(const su_alembic *file) { return file->other_count; }
 
 /* Samplings of a mesh and of the transforms above it, k counted from the mesh; samples 0: no more of them. */
-static const su_abc_time *sampling_of(const su_alembic *file, const mesh_in *mesh, int k, int64_t *samples)
+static const su_abc_time *sampling_of(const su_alembic *file, const su_alembic_source *mesh, int k, int64_t *samples)
 {
     *samples = 0;
     if (k > mesh->xform_count || (k > 1 && !mesh->xforms[k - 2]->inherits)) return NULL;
@@ -410,7 +364,7 @@ static const su_abc_time *sampling_of(const su_alembic *file, const mesh_in *mes
 
 su_status su_alembic_times(const su_alembic *file, int index, int64_t *count, double **times, su_error *err)
 {
-    const mesh_in *mesh = &file->meshes[index];
+    const su_alembic_source *mesh = &file->meshes[index];
     int64_t samples, total = 0;
     *count = 0, *times = NULL;
     for (int k = 0; sampling_of(file, mesh, k, &samples); k++) {
@@ -463,168 +417,4 @@ double su_alembic_rate(const su_alembic *file, int index)
 bool su_alembic_metadata(const su_alembic *file, const char *key, char *text, int size)
 {
     return su_abc_metadata_value(file->tree.metadata, key, text, (size_t)size);
-}
-
-/* ---- contents ---- */
-
-su_status su_alembic_topology(const su_alembic *file, int index, int32_t *face_counts, int32_t *face_indices,
-                              su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    const su_alembic_mesh *m = &mesh->mesh;
-    const char *path = su_ogawa_path(file->tree.file);
-    SU_TRY(su_abc_samples_read(&file->tree, &mesh->face_counts, 0, m->faces, face_counts, err));
-    SU_TRY(su_abc_samples_read(&file->tree, &mesh->face_indices, 0, m->corners, face_indices, err));
-    int64_t at = 0;
-    for (int64_t f = 0; f < m->faces; f++) {
-        int32_t n = face_counts[f];
-        if (n < 0 || n > m->corners - at)
-            return su_fail(err, SU_INPUT, "%s: mesh %s: face %lld has %d corners, %lld are left", path, m->name,
-                           (long long)f, n, (long long)(m->corners - at));
-        for (int32_t k = 0; k < n / 2; k++) { /* to counter-clockwise */
-            int32_t swap = face_indices[at + k];
-            face_indices[at + k] = face_indices[at + n - 1 - k];
-            face_indices[at + n - 1 - k] = swap;
-        }
-        at += n;
-    }
-    if (at != m->corners)
-        return su_fail(err, SU_INPUT, "%s: mesh %s: faces use %lld of %lld corners", path, m->name, (long long)at,
-                       (long long)m->corners);
-    for (int64_t i = 0; i < m->corners; i++)
-        if (face_indices[i] < 0 || face_indices[i] >= m->points)
-            return su_fail(err, SU_INPUT, "%s: mesh %s: corner %lld names point %d of %lld", path, m->name,
-                           (long long)i, face_indices[i], (long long)m->points);
-    return SU_OK;
-}
-
-su_status su_alembic_uv(const su_alembic *file, int index, float *uv, int32_t *uv_indices, su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    const su_alembic_mesh *m = &mesh->mesh;
-    int32_t *counts = NULL, *points = NULL, *stored = NULL;
-    int64_t places = places_of(m, mesh->uv.scope);
-    su_status status;
-    SU_GO(SU_ALLOC(&counts, m->faces, "faces", err));
-    SU_GO(SU_ALLOC(&points, m->corners, "faces", err));
-    SU_GO(SU_ALLOC(&stored, places, "UV indices", err));
-    SU_GO(su_alembic_topology(file, index, counts, points, err));
-    SU_GO(su_abc_samples_read(&file->tree, &mesh->uv.values, 0, m->uvs, uv, err));
-    SU_GO(param_indices(file, mesh, &mesh->uv, stored, err));
-    for (int64_t f = 0, at = 0; f < m->faces; at += counts[f], f++)
-        for (int32_t k = 0; k < counts[f]; k++)
-            uv_indices[at + k] = stored[mesh->uv.scope == 'f' ? at + counts[f] - 1 - k : points[at + k]];
-done:
-    free(counts);
-    free(points);
-    free(stored);
-    return status;
-}
-
-su_status su_alembic_colors(const su_alembic *file, int index, float *color, su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    const su_alembic_mesh *m = &mesh->mesh;
-    const param *p = &mesh->color;
-    int32_t *stored = NULL, *corner = NULL;
-    float *values = NULL;
-    int width = p->values.extent;
-    su_status status;
-    SU_GO(SU_ALLOC(&stored, places_of(m, p->scope), "colours", err));
-    SU_GO(SU_ALLOC(&corner, m->corners, "colours", err));
-    SU_GO(SU_ALLOC(&values, width * p->count, "colours", err));
-    SU_GO(su_abc_samples_read(&file->tree, &p->values, 0, p->count, values, err));
-    SU_GO(param_indices(file, mesh, p, stored, err));
-    for (int64_t v = 0; v < 4 * m->points; v++) color[v] = 1.0f; /* points that no face uses: white */
-    if (p->scope == 'f') {
-        SU_GO(su_abc_samples_read(&file->tree, &mesh->face_indices, 0, m->corners, corner, err));
-        for (int64_t k = 0; k < m->corners; k++)
-            if (corner[k] < 0 || corner[k] >= m->points) {
-                status =
-                    su_fail(err, SU_INPUT, "%s: mesh %s: corner %lld names point %d of %lld",
-                            su_ogawa_path(file->tree.file), m->name, (long long)k, corner[k], (long long)m->points);
-                goto done;
-            }
-        for (int64_t k = m->corners - 1; k >= 0; k--)
-            memcpy(color + 4 * (int64_t)corner[k], values + width * (int64_t)stored[k], (size_t)width * sizeof *color);
-    } else {
-        for (int64_t v = 0; v < m->points; v++)
-            memcpy(color + 4 * v, values + width * (int64_t)stored[p->scope == 'v' ? v : 0],
-                   (size_t)width * sizeof *color);
-    }
-    for (int64_t v = 0; v < 4 * m->points; v++)
-        if (!isfinite(color[v])) color[v] = 0.0f;
-done:
-    free(stored), free(corner), free(values);
-    return status;
-}
-
-su_status su_alembic_face_set(const su_alembic *file, int index, int64_t k, const char **name, bool *exclusive,
-                              int64_t *count, int32_t **faces, su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    const su_abc_node *node = mesh->face_sets[k];
-    int entries;
-    su_abc_entry *list;
-    su_abc_samples samples = {0};
-    *name = node->name, *exclusive = false, *count = 0, *faces = NULL;
-    SU_TRY(su_abc_schema_entries(&file->tree, node, ".faceset", &entries, &list, err));
-    su_status status = SU_OK;
-    const su_abc_entry *entry = su_abc_find(entries, list, ".faces");
-    if (!entry || entry->kind < SU_ABC_ARRAY || entry->type != SU_ABC_I32 || entry->extent != 1 || entry->samples < 1)
-        goto done; /* a set without faces */
-    const su_abc_entry *flag = su_abc_find(entries, list, ".facesExclusive");
-    if (flag && flag->kind == SU_ABC_SCALAR && flag->type == SU_ABC_U32 && flag->extent == 1 && flag->samples > 0) {
-        uint32_t value;
-        int64_t elements;
-        SU_GO(su_abc_samples_open(&file->tree, flag, &samples, err));
-        SU_GO(su_abc_samples_count(&file->tree, &samples, 0, &elements, err));
-        SU_GO(su_abc_samples_read(&file->tree, &samples, 0, 1, &value, err));
-        *exclusive = value != 0;
-        su_abc_samples_close(&samples);
-    }
-    SU_GO(su_abc_samples_open(&file->tree, entry, &samples, err));
-    SU_GO(su_abc_samples_count(&file->tree, &samples, 0, count, err));
-    SU_GO(SU_ALLOC(faces, *count, "a face set", err));
-    SU_GO(su_abc_samples_read(&file->tree, &samples, 0, *count, *faces, err));
-    for (int64_t i = 0; i < *count; i++)
-        if ((*faces)[i] < 0 || (*faces)[i] >= mesh->mesh.faces) {
-            status =
-                su_fail(err, SU_INPUT, "%s: mesh %s: face set %s names face %d of %lld", su_ogawa_path(file->tree.file),
-                        mesh->mesh.name, node->name, (*faces)[i], (long long)mesh->mesh.faces);
-            goto done;
-        }
-done:
-    su_abc_samples_close(&samples);
-    su_abc_entries_free(entries, list);
-    if (status != SU_OK) free(*faces), *faces = NULL, *count = 0;
-    return status;
-}
-
-su_status su_alembic_points(const su_alembic *file, int index, int64_t sample, float *points, su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    int64_t count;
-    SU_TRY(su_abc_samples_count(&file->tree, &mesh->p, sample, &count, err));
-    if (count != mesh->mesh.points)
-        return su_fail(err, SU_INPUT,
-                       "%s: mesh %s: %lld points in sample %lld, %lld in the first: topology must not change",
-                       su_ogawa_path(file->tree.file), mesh->mesh.name, (long long)count, (long long)sample,
-                       (long long)mesh->mesh.points);
-    return su_abc_samples_read(&file->tree, &mesh->p, sample, count, points, err);
-}
-
-su_status su_alembic_points_at(const su_alembic *file, int index, double time, float *room, float *points,
-                               su_error *err)
-{
-    const mesh_in *mesh = &file->meshes[index];
-    double fraction;
-    int64_t before =
-        su_abc_sample_before(&file->tree.times[mesh->p.time_sampling], mesh->mesh.samples, time, &fraction);
-    SU_TRY(su_alembic_points(file, index, before, points, err));
-    if (fraction == 0.0) return SU_OK;
-    SU_TRY(su_alembic_points(file, index, before + 1, room, err));
-    for (int64_t i = 0; i < 3 * mesh->mesh.points; i++)
-        points[i] = (float)(points[i] + fraction * ((double)room[i] - points[i]));
-    return SU_OK;
 }

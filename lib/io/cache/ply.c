@@ -387,8 +387,6 @@ done:
     return status;
 }
 
-su_status su_ply_load(const char *path, su_obj *mesh, su_error *err) { return load(path, false, mesh, err); }
-
 su_status su_ply_points(const char *path, int64_t vertices, double *points, su_error *err)
 {
     su_obj mesh;
@@ -406,5 +404,5 @@ su_status su_ply_points(const char *path, int64_t vertices, double *points, su_e
 su_status su_mesh_file_load(const char *path, su_obj *mesh, su_error *err)
 {
     const char *dot = strrchr(path, '.');
-    return (dot && strcasecmp(dot, ".ply") == 0 ? su_ply_load : su_obj_load)(path, mesh, err);
+    return dot && strcasecmp(dot, ".ply") == 0 ? load(path, false, mesh, err) : su_obj_load(path, mesh, err);
 }

@@ -6,12 +6,11 @@
 
 #include "io/cache/obj.h"
 
-/* As su_obj_load; one object, called "mesh". Freed by su_obj_free. */
-su_status su_ply_load(const char *path, su_obj *mesh, su_error *err);
 /* As su_obj_points. */
 su_status su_ply_points(const char *path, int64_t vertices, double *points, su_error *err);
 
-/* A mesh file of a kind that its name tells: .ply, else OBJ. */
+/* A mesh file of a kind that its name tells: .ply, else OBJ (as su_obj_load). A PLY is one object, called "mesh". Freed
+ * by su_obj_free. */
 su_status su_mesh_file_load(const char *path, su_obj *mesh, su_error *err);
 
 #endif

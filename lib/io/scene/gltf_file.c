@@ -57,18 +57,6 @@ int su_gltf_numbers(const json_t *array, size_t count, double *out)
     return 0;
 }
 
-bool su_gltf_requires(const su_gltf *g, const char *extension)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(json_object_get(g->json, "extensionsRequired"), i, name)
-    {
-        const char *text = json_string_value(name);
-        if (text && strcmp(text, extension) == 0) return true;
-    }
-    return false;
-}
-
 /* ---- the file ---- */
 
 int su_gltf_is(const char *path)

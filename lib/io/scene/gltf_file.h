@@ -51,8 +51,6 @@ const json_t *su_gltf_item(const su_gltf *g, const char *list, int64_t index);
 int64_t su_gltf_integer(const json_t *object, const char *key, int64_t fallback);
 /* Numbers of an array of `count`; 0 for success, 1 where it has not so many (out is then untouched). */
 int su_gltf_numbers(const json_t *array, size_t count, double *out);
-/* Whether "extensionsRequired" has the name. */
-bool su_gltf_requires(const su_gltf *g, const char *extension);
 
 /* Bytes of a buffer view, decoded where it is compressed. */
 const su_gltf_bytes *su_gltf_view(su_gltf *g, int64_t index);

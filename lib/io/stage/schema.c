@@ -290,21 +290,6 @@ done:
     return status;
 }
 
-void su_schema_digest(const su_schema *schema, const void *object, su_digest *digest)
-{
-    for (int i = 0; i < schema->count; i++) {
-        const su_field *field = &schema->fields[i];
-        const void *data = field_get(field, object);
-        if (!data) continue;
-        su_digest_add(digest, field->name, strlen(field->name));
-        for (int k = 0; k < field->dimensions; k++) {
-            int64_t size = dimension(object, field->shape[k]);
-            su_digest_add(digest, &size, sizeof size);
-        }
-        su_digest_add(digest, data, (size_t)field_elements(field, object) * su_dtype_size(field->type));
-    }
-}
-
 void su_schema_free(const su_schema *schema, void *object)
 {
     su_file *head = object;

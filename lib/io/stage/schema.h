@@ -66,8 +66,6 @@ typedef struct su_field_stream {
 } su_field_stream;
 su_status su_schema_save_streamed(const su_schema *schema, const char *path, const void *object,
                                   const su_field_stream *stream, su_error *err);
-/* Adds names, sizes and bytes of all arrays that are there. */
-void su_schema_digest(const su_schema *schema, const void *object, su_digest *digest);
 /* Releases everything the object owns and zeroes it. */
 void su_schema_free(const su_schema *schema, void *object);
 /* All kinds, for info: NULL-terminated. */

@@ -27,11 +27,10 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     space->rig.columns = basis->columns, space->rig.basis_rbf = basis->basis_rbf;
     space->diagonal = su_box_diagonal(tet->n, tet->vertices);
     su_status status;
-    SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
-                            material, fit->young, fit->poisson, fit->density, err));
+    SU_GO(su_elastic_of_fit(&space->elastic, tet, fit, material, err));
     space->smoothing = su_fit_smoothing(fit);
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &space->smoothing, 0, NULL, &space->field,
-                                   err));
+    SU_GO(su_rotation_field_create(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, &space->smoothing, 0, NULL,
+                                   &space->field, err));
     space->material = material, space->interpolation = interpolation;
     space->bases = (su_pose_bases){
         basis->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass, interpolation};

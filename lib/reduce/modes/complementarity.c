@@ -116,9 +116,12 @@ static bool divide_by_diagonal(void *context, double *r, double *z)
     return true;
 }
 
-su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t b,
-                          const int32_t *surface, double length, double *leak, su_error *err)
+su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *surface, double length, double *leak,
+                          su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     su_weight_stiffness L = {0};
     uint8_t *skin = NULL;
     double *ones = NULL, *volume, *deep, largest = 0;
@@ -129,7 +132,7 @@ su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const in
     SU_GO(SU_ALLOC(&ones, t, "leak", err));
     for (int64_t k = 0; k < 3 * b; k++) skin[surface[k]] = 1;
     for (int64_t e = 0; e < t; e++) ones[e] = 1;
-    SU_GO(su_weight_stiffness_create(n, vertices, t, tets, skin, ones, &L, err));
+    SU_GO(su_weight_stiffness_create(mesh, skin, ones, &L, err));
     for (int64_t v = 0; v < n; v++) leak[v] = L.free_count ? 0 : 1;
     if (L.free_count == 0) goto done;
     volume = su_arena_alloc(&arena, n, sizeof *volume), deep = su_arena_alloc(&arena, n, sizeof *deep);

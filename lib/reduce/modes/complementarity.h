@@ -4,6 +4,7 @@
 #define SU_REDUCE_COMPLEMENTARITY_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -37,8 +38,8 @@ void su_rig_motions_free(su_rig_motions *rig);
 /* D (n): 0 on the surface (b,3), 1 where it is largest, between them how far from the surface a vertex is to
  * diffusion over `length` (m): e of (M + length^2 L) e = M 1, e = 0 on the surface, divided by its largest value. Flesh
  * without vertices inside: 1. */
-su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t b,
-                          const int32_t *surface, double length, double *leak, su_error *err);
+su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *surface, double length, double *leak,
+                          su_error *err);
 
 /* Rows on scalar fields over the same vertices, each divided by the square root of the vertices' masses. */
 typedef struct su_row_panel {

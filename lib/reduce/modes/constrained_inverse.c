@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ratio of the largest and the least diagonal entry of a Gram matrix's factor, of which a further pass is useless. */
+#define NEARLY_ONE 1.1
 #define RANK_TOLERANCE 1e-8
 
 /* Which columns of C' (rows of C) are pivots of its QR factorization: in the staircase R a column is one where it
@@ -100,7 +102,7 @@ static su_status orthonormalize(int64_t rows, int64_t columns, double *Q, su_err
         for (int64_t r = 0; r < n; r++)
             lowest = fmin(lowest, gram[r * n + r]), highest = fmax(highest, gram[r * n + r]);
         cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, gram, n, Q, m);
-        if (highest < 1.1 * lowest) break; /* it was orthonormal to a few digits: now it is to rounding */
+        if (highest < NEARLY_ONE * lowest) break; /* it was orthonormal to a few digits: now it is to rounding */
     }
     free(gram);
     return status;

@@ -10,6 +10,7 @@
 
 #define RANK_TOLERANCE 1e-8
 #define PIVOT_THRESHOLD 0.3 /* of the largest coefficient: weights stay below its inverse */
+#define ROUNDING 1e-14      /* of a coefficient: three rows of one vertex bind it alike in x, y and z */
 #define NOTHING 1e-14       /* coefficients that substitution has cancelled */
 
 enum { MOST = 12 }; /* vertices that one may depend on: more would fill Z'KZ */
@@ -91,7 +92,7 @@ static bool binds_vertices(const su_constraint_rows *C, int64_t r)
         for (int64_t k = 0; k < length; k++) {
             int64_t at = C->start[r + i] + k, first = C->start[r] + k;
             if (C->column[first] % 3 != 0 || C->column[at] != C->column[first] + i) return false;
-            if (fabs(C->value[at] - C->value[first]) > 1e-14 * fabs(C->value[first])) return false;
+            if (fabs(C->value[at] - C->value[first]) > ROUNDING * fabs(C->value[first])) return false;
         }
     }
     return true;

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Directions of a Gram matrix are independent from this part of its largest eigenvalue on: a length of 1e-5. */
+#define INDEPENDENT 1e-10
+
 /* `wanted` directions of modes first .. first + count - 1 of all poses. */
 static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, int64_t first,
                             int64_t count, int64_t wanted, double *out, su_error *err)
@@ -24,7 +27,7 @@ static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis
     SU_GO(su_eigen_symmetric(size, matrix, values, err));
     for (int64_t k = 0; k < wanted; k++) {
         int64_t at = size - 1 - k;
-        if (at < 0 || !(values[at] > 1e-10 * values[size - 1])) {
+        if (at < 0 || !(values[at] > INDEPENDENT * values[size - 1])) {
             status = su_fail(err, SU_USAGE,
                              "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
                              (long long)count, (long long)k, (long long)wanted);

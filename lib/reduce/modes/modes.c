@@ -14,6 +14,15 @@
 /* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which
  * directions come, drown. */
 #define SHORTEST_DERIVATIVE 3e-7
+/* Other shapes are worth a mode from this part of the longest on: what is shorter moves no flesh that one sees. */
+#define SHORTEST 1e-3
+/* Squared, what a rigid motion may do to constraints, row by row, over its own largest entry, to count as free. */
+#define LEFT_FREE 1e-12
+/* Shift that makes a free body's matrix regular, over the stiffest dof's K/M. */
+#define SHIFT 1e-10
+#define SHIFT_HELD_BY_ROWS 1e-8
+/* Of the largest eigenvalue of a Gram matrix. */
+#define ROUNDING 1e-13
 
 /* K on the free dofs, its factor and inverse, the masses, for one problem. */
 typedef struct solver {
@@ -80,7 +89,7 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     for (int64_t i = 0; i < k * size; i++) largest = fmax(largest, fabs(rigid[i]));
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)k, (int)rows, 1, product, (int)rows, 0, gram, (int)k);
     SU_GO(su_eigen_symmetric(k, gram, values, err));
-    while (left < k && values[left] < 1e-12 * (double)rows * largest * largest) left++;
+    while (left < k && values[left] < LEFT_FREE * (double)rows * largest * largest) left++;
     SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram,
                 (int)k, 0, combined, (int)size);
@@ -156,7 +165,7 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     int64_t all = rigid_count;
     if (rigid_count && C.rows) SU_GO(unconstrained(s, &C, &rigid_count, rigid, err));
     /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
-    s->shift_share = rigid_count < all ? 1e-8 : 1e-10;
+    s->shift_share = rigid_count < all ? SHIFT_HELD_BY_ROWS : SHIFT;
     if (C.rows) {
         SU_GO(su_elimination_create(elastic->free_count, &C, &Z, err));
         if (Z.kept == Z.vertices) su_elimination_free(&Z);
@@ -361,7 +370,7 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
     SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
     double floor = shortest > 0      ? shortest * shortest * longest
-                   : candidate_count ? 1e-13 * values[candidate_count - 1]
+                   : candidate_count ? ROUNDING * values[candidate_count - 1]
                                      : 0;
     int64_t rank = 0;
     while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
@@ -424,7 +433,7 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
                           s->shift, count, values, y, &s->report.applications, NULL, progress, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
-    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, 1e-3, &got, err));
+    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, SHORTEST, &got, err));
     if (got < extra)
         status =
             su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes",
@@ -469,7 +478,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         if (r > known && shapes) {
             SU_GO(given_shapes(s, z, err));
             s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-            SU_GO(su_mass_pca(size, s->mass, known, phi, shapes, z, r - known, 1e-3, &got, err));
+            SU_GO(su_mass_pca(size, s->mass, known, phi, shapes, z, r - known, SHORTEST, &got, err));
             known += got;
         }
     }

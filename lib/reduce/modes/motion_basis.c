@@ -120,8 +120,7 @@ static su_status linear_modes(const su_play *play, su_material material, int64_t
     su_elastic elastic = {0};
     double *values = NULL;
     su_status status;
-    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
-                            fit->young, fit->poisson, fit->density, err));
+    SU_GO(su_elastic_of_fit(&elastic, tet, fit, material, err));
     SU_GO(SU_ALLOC(&values, linear, "modes", err));
     su_mode_problem problem = {.elastic = &elastic, .x = tet->vertices};
     SU_GO(su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, progress, err));

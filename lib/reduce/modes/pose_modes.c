@@ -52,7 +52,8 @@ static su_status pose_solver_create(pose_solver *s, su_error *err)
     SU_GO(SU_ALLOC(&s->fixed, n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) s->fixed[setup->held[k]] = 1;
     SU_GO(SU_ALLOC(&s->rotation, 4 * n, "rotations", err));
-    SU_GO(su_rotation_field_create(n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field, err));
+    SU_GO(su_rotation_field_create(&(su_tet_mesh){n, setup->t, setup->vertices, setup->tets}, &setup->smoothing, 0,
+                                   NULL, &field, err));
     su_rotation_field_evaluate(field, s->pose->x, s->rotation, s->threads);
     if (loads > 0) {
         SU_GO(SU_ALLOC(&s->loads, 3 * loads * n, "loads of the shots", err));
@@ -76,8 +77,15 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
     int64_t count = 0;
     for (int64_t v = 0; v < setup->n; v++)
         if (s->fixed[v] || weights[v] == 0) s->held[count++] = (int32_t)v; /* to the rig, or outside the region */
-    SU_TRY(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, s->held,
-                             setup->material, pose->young, pose->poisson, setup->density, err));
+    SU_TRY(su_elastic_create(&elastic,
+                             &(su_elastic_body){.mesh = {setup->n, setup->t, setup->vertices, setup->tets},
+                                                .held_count = count,
+                                                .held = s->held,
+                                                .material = setup->material,
+                                                .young = pose->young,
+                                                .poisson = pose->poisson,
+                                                .density = setup->density},
+                             err));
     su_elastic_set_rest(&elastic, pose->x, setup->smoothing.nodes > 0 ? s->rotation : NULL, s->threads);
     su_mode_problem problem = {.elastic = &elastic,
                                .x = pose->x,

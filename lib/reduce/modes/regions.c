@@ -6,6 +6,7 @@
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +16,13 @@
 #define WRONG_PULL 5e-3 /* of the largest force: less may stay on a bound */
 #define OUTSIDE 1e-5    /* of a bound: nearer weights may stay free */
 #define JUST_OUTSIDE 1e-7
+#define SPRING                                                                                                         \
+    1e8 /* of the stiffest diagonal entry: an equation leaves 1e-8 of a weight, half the digits of a factor */
+/* ADMM: residuals from which on active sets are tried once; that rho follows when they differ by more than UNLIKE, by
+ * MOST_CHANGE at once, every so many iterations. */
+#define NEAR 2e-2
+#define UNLIKE 4
+#define MOST_CHANGE 10.0
 #define NOT_SMALL 0.02
 
 enum { RINGS = 5 };
@@ -167,10 +175,11 @@ static su_status set_rho(admm *a, double rho, su_error *err)
 static su_status active_sets(admm *a, const double *b, int *steps, bool *settled, su_error *err)
 {
     enum { LIMIT = 80, FREELY = 10 };
+    const double later = 0.2; /* of the tolerances: what a bound has to miss to change once changes are few */
     int64_t count = a->free_count;
     double stiffest = 0, outside = INFINITY, wrong = INFINITY, largest = 0;
     for (int64_t f = 0; f < count; f++) stiffest = fmax(stiffest, a->diagonal[f]);
-    double spring = 1e8 * stiffest;
+    double spring = SPRING * stiffest;
     for (int k = 0; k < LIMIT && (outside > OUTSIDE || wrong > WRONG_PULL); k++, ++*steps) {
         for (int64_t f = 0; f < count; f++) {
             a->Q.value[a->Q.start[f]] = a->diagonal[f] + (a->bound[f] ? spring : 0);
@@ -179,7 +188,7 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
         SU_TRY(su_cholesky_factorize(a->factor, &a->Q, err));
         SU_TRY(su_cholesky_solve(a->factor, 1, a->right, a->w, err));
         double force = 0; /* of the springs: its sign says whether a bound is needed */
-        double let = k < FREELY ? 0 : 0.2 * WRONG_PULL * largest, hold = k < FREELY ? JUST_OUTSIDE : 0.2 * OUTSIDE;
+        double let = k < FREELY ? 0 : later * WRONG_PULL * largest, hold = k < FREELY ? JUST_OUTSIDE : later * OUTSIDE;
         outside = wrong = 0;
         for (int64_t f = 0; f < count; f++) {
             double w = a->w[f], over = fmax(w - 1, -w), pull = a->bound[f] > 0 ? w - 1 : -w;
@@ -191,7 +200,7 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
                 if (over > hold) a->bound[f] = w > 1 ? 1 : -1;
             }
         }
-        largest = force, wrong /= fmax(force, 1e-300);
+        largest = force, wrong /= fmax(force, DBL_MIN);
     }
     *settled = outside <= OUTSIDE && wrong <= WRONG_PULL;
     for (int64_t f = 0; f < count && *settled; f++) a->z[f] = fmin(fmax(a->w[f], 0), 1);
@@ -203,9 +212,9 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
  * the ratio of the residuals. */
 static su_status splitting(admm *a, const double *b, int *steps, double *residual, su_error *err)
 {
-    enum { LIMIT = 2000 };
+    enum { LIMIT = 2000, ADAPT = 25 };
     int64_t count = a->free_count;
-    double primal = INFINITY, dual, near = 2e-2;
+    double primal = INFINITY, dual, near = NEAR;
     bool settled = false;
     memset(a->z, 0, (size_t)count * sizeof *a->z);
     memset(a->u, 0, (size_t)count * sizeof *a->u);
@@ -224,7 +233,7 @@ static su_status splitting(admm *a, const double *b, int *steps, double *residua
             sum_primal += m * (a->w[f] - a->z[f]) * (a->w[f] - a->z[f]),
                 sum_dual += m * (a->z[f] - old) * (a->z[f] - old);
         }
-        if (primal < 1e-5 && dual < 1e-5) break;
+        if (primal < OUTSIDE && dual < OUTSIDE) break;
         if (primal < near && dual < near) {
             near = 0; /* once */
             for (int64_t f = 0; f < count; f++) a->bound[f] = a->z[f] >= 1 ? 1 : a->z[f] <= 0 ? -1 : 0;
@@ -232,10 +241,10 @@ static su_status splitting(admm *a, const double *b, int *steps, double *residua
             SU_TRY(set_rho(a, a->rho, err));
             if (settled) return SU_OK;
         }
-        if (k % 25 == 24) { /* the residuals are both lengths in w here: keep them alike */
-            double ratio = sqrt(sum_primal / fmax(sum_dual, 1e-300));
-            if (ratio > 4 || ratio < 0.25) {
-                double factor = fmin(fmax(ratio, 0.1), 10);
+        if (k % ADAPT == ADAPT - 1) { /* the residuals are both lengths in w here: keep them alike */
+            double ratio = sqrt(sum_primal / fmax(sum_dual, DBL_MIN));
+            if (ratio > UNLIKE || ratio < 1.0 / UNLIKE) {
+                double factor = fmin(fmax(ratio, 1 / MOST_CHANGE), MOST_CHANGE);
                 for (int64_t f = 0; f < count; f++) a->u[f] /= factor;
                 SU_TRY(set_rho(a, a->rho * factor, err));
             }
@@ -294,7 +303,7 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
     /* the biharmonic eigenvalue of a wave as long as the flesh */
-    f->rho = pow(2 * 3.14159265358979 / su_box_diagonal(n, vertices), 4);
+    f->rho = pow(2 * M_PI / su_box_diagonal(n, vertices), 4);
     status = SU_OK;
 done:
     free(reached);
@@ -438,10 +447,12 @@ done:
     return status;
 }
 
-su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *region_of, double *W, int *iterations, double *residual, int threads,
-                                su_error *err)
+su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
+                                int *iterations, double *residual, int threads, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     field f = {0};
     int most = 0;
     double cut = 0;

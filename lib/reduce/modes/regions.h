@@ -3,6 +3,7 @@
 #define SU_REDUCE_REGIONS_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -13,9 +14,8 @@
  * (bounds kept to 1e-5, forces to 5e-3 of the largest); by ADMM where those cycle. *iterations: the most factorizations
  * that active sets of a region took; *residual: how far the bounds were off where ADMM ended. Either may be NULL.
  * Regions beside each other on the threads; the result does not depend on their number. */
-su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *region_of, double *W, int *iterations, double *residual, int threads,
-                                su_error *err);
+su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
+                                int *iterations, double *residual, int threads, su_error *err);
 
 /* In place: W' = ((W - eta)/(1 - eta))^kappa where W > eta, else 0. */
 void su_region_sharpen(int64_t count, double *W, double eta, double kappa);

@@ -234,7 +234,8 @@ static su_status sampler_create(sampler *s, const su_play *play, su_error *err)
                                .shepard_index = tet->shepard_index,
                                .shepard_weight = tet->shepard_weight};
     su_smoothing smoothing = su_fit_smoothing(play->fit);
-    SU_TRY(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, n, NULL, &s->field, err));
+    SU_TRY(su_rotation_field_create(&(su_tet_mesh){n, tet->t, tet->vertices, tet->tets}, &smoothing, n, NULL, &s->field,
+                                    err));
     SU_TRY(SU_ALLOC(&s->skin, 3 * tet->nbar, "shots", err));
     SU_TRY(SU_ALLOC(&s->rotation, 4 * n, "shots", err));
     for (int k = 0; k < 3; k++) SU_TRY(SU_ALLOC(&s->x[k], 3 * n, "shots", err));
@@ -273,8 +274,7 @@ static su_status rehearse(const su_play *play, su_material material, int64_t kee
     SU_GO(sampler_create(&s, play, err));
     SU_GO(collect_loads(&s, play, plan->loads_a_response * keep, &all, err));
     SU_GO(lead(tet, fit, plan->directions_a_response * keep, &all.loads, &all.count, err));
-    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
-                            fit->young, fit->poisson, fit->density, err));
+    SU_GO(su_elastic_of_fit(&elastic, tet, fit, material, err));
     SU_GO(rehearsal_create(play, &elastic, all.count, all.loads, &r, err));
     for (int k = 0; k < play->count; k++) {
         int64_t phase = 0;

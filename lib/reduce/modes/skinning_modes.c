@@ -126,8 +126,8 @@ static su_status assemble(operator_state *s, su_error *err)
         lame[e] = SU_LAME_MU(p->young[e], p->poisson[e]);
         lame[p->t + e] = SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
     }
-    su_status status =
-        su_weight_stiffness_of(p->covariance, p->n, p->vertices, p->t, p->tets, p->held, lame, lame + p->t, &s->H, err);
+    su_status status = su_weight_stiffness_of(p->covariance, &(su_tet_mesh){p->n, p->t, p->vertices, p->tets}, p->held,
+                                              lame, lame + p->t, &s->H, err);
     free(lame);
     if (status != SU_OK) return status;
     SU_TRY(SU_ALLOC(&s->root, p->n, "masses", err));

@@ -106,9 +106,12 @@ static su_status number_free(int64_t n, const uint8_t *held, su_weight_stiffness
     return SU_OK;
 }
 
-su_status su_weight_stiffness_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                                     const uint8_t *held, const double *c, su_weight_stiffness *out, su_error *err)
+su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *held, const double *c,
+                                     su_weight_stiffness *out, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     assembly a = {.tets = tets};
     su_sparse *K = &out->matrix;
     int64_t at = 0;
@@ -180,14 +183,16 @@ static void add_tet(su_covariance covariance, const double *vertices, const int3
         }
 }
 
-su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const double *vertices, int64_t t,
-                                 const int32_t *tets, const uint8_t *held, const double *mu, const double *lambda,
-                                 su_weight_stiffness *out, su_error *err)
+su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *mesh, const uint8_t *held,
+                                 const double *mu, const double *lambda, su_weight_stiffness *out, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
+    const double *vertices = mesh->x;
+    const int32_t *tets = mesh->tets;
     double *c, low[3], high[3], centre[3], square = 0;
     SU_TRY(SU_ALLOC(&c, t, "stiffness", err));
     for (int64_t e = 0; e < t; e++) c[e] = 4 * mu[e] + lambda[e];
-    su_status status = su_weight_stiffness_create(n, vertices, t, tets, held, c, out, err);
+    su_status status = su_weight_stiffness_create(mesh, held, c, out, err);
     free(c);
     if (status != SU_OK || covariance == SU_COVARIANCE_TRANSLATION) return status;
     su_bounding_box(n, vertices, low, high);

@@ -3,6 +3,7 @@
 #ifndef SU_REDUCE_WEIGHT_STIFFNESS_H
 #define SU_REDUCE_WEIGHT_STIFFNESS_H
 
+#include "geometry/tetmesh.h"
 #include "linalg/sparse.h"
 
 #include <stdint.h>
@@ -18,17 +19,16 @@ typedef struct su_weight_stiffness {
 /* sum_e V_e c_e g_a . g_b over the tets (t,4), g the gradients of linear elements: with c = 4 mu + lambda the sum of
  * the three diagonal blocks of the stiffness at rest, of any isotropic material; with c = 1 the Laplacian. held (n): 1
  * where a vertex has no row; NULL: none. SU_INPUT on a tet without volume. */
-su_status su_weight_stiffness_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                                     const uint8_t *held, const double *c, su_weight_stiffness *out, su_error *err);
+su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *held, const double *c,
+                                     su_weight_stiffness *out, su_error *err);
 /* Which entries of the affine maps the weights are made for (FCD eq. 17 and fig. 8): all independent, of unit variance,
  * the others 0. Scale and shear depend on an origin, the mean of the bounding box. */
 typedef enum su_covariance { SU_COVARIANCE_TRANSLATION, SU_COVARIANCE_SCALE, SU_COVARIANCE_SHEAR } su_covariance;
 #define SU_COVARIANCE_NAMES "translation|scale|shear"
 
 /* sum_ij c_ij A_i' K A_j of eq. 15 there with Lame's mu and lambda (t), Pa. */
-su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const double *vertices, int64_t t,
-                                 const int32_t *tets, const uint8_t *held, const double *mu, const double *lambda,
-                                 su_weight_stiffness *out, su_error *err);
+su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *mesh, const uint8_t *held,
+                                 const double *mu, const double *lambda, su_weight_stiffness *out, su_error *err);
 void su_weight_stiffness_free(su_weight_stiffness *stiffness);
 
 #endif

@@ -1,10 +1,10 @@
-/* Colliders, friction, wind and point forces (physics/external.h) as a part of the stepper (step/parts.h), on any
+/* Colliders, friction, wind and point forces (physics/loads.h) as a part of the stepper (step/parts.h), on any
  * subspace whose chosen points hold the four corners that carry each load point. */
 #ifndef SU_RUNTIME_LOAD_CONTACT_H
 #define SU_RUNTIME_LOAD_CONTACT_H
 
 #include "core/error.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "runtime/step/parts.h"
 
 /* The rig at an instant of the stepper's: root frame to world. */

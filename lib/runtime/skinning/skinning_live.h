@@ -3,7 +3,7 @@
 #define SU_RUNTIME_SKINNING_LIVE_H
 
 #include "core/error.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "physics/settings.h"
 #include "runtime/skinning/skinning_step.h"
 

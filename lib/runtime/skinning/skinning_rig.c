@@ -44,8 +44,8 @@ su_status su_skinning_work_create(const su_skinning_rig *rig, su_skinning_work *
     su_skinning_work *w = NULL;
     const su_model *source = rig->model->source;
     SU_GO(SU_ALLOC(&w, 1, "frames", err));
-    SU_GO(su_rotation_field_create(source->n, source->vertices, source->t, source->tets, &rig->smoothing, source->n,
-                                   NULL, &w->field, err));
+    SU_GO(su_rotation_field_create(&(su_tet_mesh){source->n, source->t, source->vertices, source->tets},
+                                   &rig->smoothing, source->n, NULL, &w->field, err));
     SU_GO(SU_ALLOC(&w->skin, 3 * source->nbar, "frames", err));
     SU_GO(SU_ALLOC(&w->x, 3 * source->n, "frames", err));
     SU_GO(SU_ALLOC(&w->turn, 4 * source->n, "frames", err));

@@ -27,7 +27,6 @@ su_status su_skinning_simulation_finish(su_skinning_simulation *simulation, su_s
 
 /* After the last frame: back to the first with the displacement and its rate as they are, for clips that are cycles. */
 su_status su_skinning_simulation_rewind(su_skinning_simulation *simulation, su_error *err);
-int64_t su_skinning_simulation_done(const su_skinning_simulation *simulation);
 const su_shot_counts *su_skinning_simulation_counts(const su_skinning_simulation *simulation);
 
 #endif

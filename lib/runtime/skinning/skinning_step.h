@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "physics/external.h"
+#include "physics/loads.h"
 #include "physics/settings.h"
 #include "runtime/skinning/skinning_model.h"
 #include "runtime/skinning/skinning_shot.h"
@@ -50,7 +50,7 @@ void su_skinning_stepper_free(su_skinning_stepper *stepper);
 void su_skinning_set_damping(su_skinning_stepper *stepper, double beta);
 void su_skinning_set_stiffness(su_skinning_stepper *stepper, double stiffness);
 
-/* Loads to be told the time and the skin before each step (physics/external.h); NULL without external forces. */
+/* Loads to be told the time and the skin before each step (physics/loads.h); NULL without external forces. */
 su_loads *su_skinning_loads(su_skinning_stepper *stepper);
 
 /* Z = 0 at an instant, at rest in the world. */

@@ -198,7 +198,6 @@ static su_step_end minimize(su_stepper *s, const void *instant, double mass, dou
 {
     enum { ITERATIONS = 30, HALVINGS = 25 };
     const double good = 0.01, fair = 0.1; /* relative residuals: to stop at, and to accept */
-    const double sufficient = 1e-4;       /* of the descent that the slope promises (Armijo) */
     su_step_system *y = &s->system;
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
     double *q = s->next->q, here = NAN, there = NAN;
@@ -217,7 +216,7 @@ static su_step_end minimize(su_stepper *s, const void *instant, double mass, dou
         for (; halvings < HALVINGS; halvings++, length *= 0.5) {
             try_at(s, length);
             now = residual_at(s, instant, y->trial, mass, damping, &there, false);
-            if (there <= here - sufficient * length * slope) break;
+            if (there <= here - SU_SUFFICIENT_DESCENT * length * slope) break;
         }
         if (halvings == HALVINGS) break;
         memcpy(q, y->trial, bytes);

@@ -120,7 +120,7 @@ static su_status take_basis(su_reconstruct *rec, su_interpolation interpolation,
     const su_model *model = rec->model;
     int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
     SU_TRY(su_reduced_basis_create(model, interpolation, &rec->basis, err));
-    SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, false, &rec->patch, err));
+    SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, &rec->patch, err));
     SU_TRY(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
     int64_t most = 0;
     for (int64_t g = 0; g < model->d; g++)
@@ -348,7 +348,8 @@ void su_reconstruct_one(su_reconstruct *rec, const double *skin, const double *w
     }
 }
 
-void su_embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads)
+/* A u of given full-space displacements u (frames,n,3): displacement (frames,nbar,3). */
+static void embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads)
 {
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1) collapse(2)
     for (int64_t f = 0; f < frames; f++)
@@ -398,12 +399,12 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
             if (f < 0 || f >= frames) continue;
             for (int64_t i = 0; i < 3 * sim->n; i++) rec->full[i] = (double)sim->full_u[k * 3 * sim->n + i];
             if (u) memcpy(u + f * 3 * sim->n, rec->full, (size_t)(3 * sim->n) * sizeof *u);
-            if (displacement) su_embed(model, 1, rec->full, displacement + f * 3 * nbar, rec->threads);
+            if (displacement) embed(model, 1, rec->full, displacement + f * 3 * nbar, rec->threads);
         }
     } else {
         const double *source = sim->u + first * 3 * sim->n;
         if (u) memcpy(u, source, (size_t)(frames * 3 * sim->n) * sizeof *u);
-        if (displacement) su_embed(model, frames, source, displacement, rec->threads);
+        if (displacement) embed(model, frames, source, displacement, rec->threads);
     }
     if (!points) return SU_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)

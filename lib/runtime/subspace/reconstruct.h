@@ -38,9 +38,6 @@ su_status su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, con
 void su_reconstruct_one(su_reconstruct *reconstruct, const double *skin, const double *w, const double *b,
                         const double *q, double *u, double *displacement);
 
-/* A u of given full-space displacements u (frames,n,3): displacement (frames,nbar,3). */
-void su_embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads);
-
 /* Frames first .. first + frames - 1 of a shot (frames <= SU_RECONSTRUCT_BLOCK), reduced or full-space, all skin
  * vertices (the reconstruct must have been made without a list; for u with count 0). u (frames,n,3), displacement
  * (frames,nbar,3) = A u, points (frames,nbar,3) = corrected skin + A u, all in the root frame; each may be NULL. */

@@ -5,7 +5,6 @@
 
 void su_rest_patch_free(su_rest_patch *patch)
 {
-    su_rotation_field_free(patch->field);
     su_mean_gradients_free(&patch->gradients);
     su_arena_free(&patch->arena);
     memset(patch, 0, sizeof *patch);
@@ -148,7 +147,7 @@ static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_er
 }
 
 su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
-                               bool field, su_rest_patch *patch, su_error *err)
+                               su_rest_patch *patch, su_error *err)
 {
     memset(patch, 0, sizeof *patch);
     su_status status;
@@ -159,25 +158,8 @@ su_status su_rest_patch_create(const su_model *model, int64_t count, const int32
     for (int64_t j = 0; patch->nodes > 0 && j < patch->gradients.start[patch->nodes]; j++)
         patch->gradients.neighbour[j] = local[patch->gradients.neighbour[j]];
     SU_GO(gather_shape(model, patch, err));
-    if (field && patch->nodes == 0) {
-        int32_t *wanted = take(patch, turned, sizeof *wanted, err);
-        if (!wanted) {
-            status = SU_AGAIN;
-            goto done;
-        }
-        for (int64_t v = 0; v < turned; v++) wanted[v] = (int32_t)v;
-        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, NULL,
-                                       turned, wanted, &patch->field, err));
-    }
 done:
     free(local);
     if (status != SU_OK) su_rest_patch_free(patch);
     return status;
-}
-
-void su_rest_patch_evaluate(const su_rest_patch *patch, const double *skin, const double *w, double *x,
-                            double *quaternions)
-{
-    su_rest_shape_evaluate(&patch->shape, patch->vertex_count, NULL, skin, w, x);
-    if (quaternions && patch->field) su_rotation_field_evaluate(patch->field, x, quaternions, 1);
 }

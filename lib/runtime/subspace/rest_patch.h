@@ -9,7 +9,6 @@
 #include "io/stage/model.h"
 #include "rig/rest_shape.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct su_rest_patch {
@@ -25,20 +24,14 @@ typedef struct su_rest_patch {
     su_mean_gradients gradients; /* (nodes) in patch numbering */
     int32_t *node_start, *node;  /* (turned + 1), (.) rows of the turned vertices into the nodes */
     double *node_weight;
-    su_rest_shape shape;      /* on patch numbering */
-    su_rotation_field *field; /* of the turned vertices; NULL when created without, and with a smoothing */
+    su_rest_shape shape; /* on patch numbering */
     su_arena arena;
 } su_rest_patch;
 
 /* vertices (count) without repetition; NULL with count = n: all. turned: how many of them, from the first, get the tets
- * around them. field: whether their rotations are wanted from here. */
+ * around them. */
 su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
-                               bool field, su_rest_patch *patch, su_error *err);
+                               su_rest_patch *patch, su_error *err);
 void su_rest_patch_free(su_rest_patch *patch);
-
-/* skin (skin_count,3): corrected skin at patch->skin, root frame; w (m). x (vertex_count,3); quaternions (turned,4),
- * may be NULL. Uses one thread; callers run frames in parallel. */
-void su_rest_patch_evaluate(const su_rest_patch *patch, const double *skin, const double *w, double *x,
-                            double *quaternions);
 
 #endif

@@ -112,7 +112,8 @@ int32_t open_flesh(int32_t newton, int32_t contact_count, double contact_stiffne
     /* the points and areas that a number of points means to supple sim: those of the skin */
     su_external spread = {0};
     if (contact_count > 0 &&
-        su_external_spread(contact_count, model.nbar, model.neutral, triangle_count, triangles, &spread, &err) != SU_OK)
+        su_external_spread(contact_count, &(su_load_skin){model.nbar, model.neutral, triangle_count, triangles},
+                           &spread, &err) != SU_OK)
         return 1;
     const supple_options options = {.gravity = {gx, gy, gz},
                                     .gravity_mode = gravity_mode,

@@ -1,0 +1,60 @@
+#include "runtime/simulate_internal.h"
+
+#include <string.h>
+
+/* Walks over the state: copies count numbers to or from *at (NULL: only counts them). */
+static void walk(double **at, bool save, void *data, int64_t count, int64_t *total)
+{
+    *total += count;
+    if (!*at) return;
+    if (save)
+        memcpy(*at, data, (size_t)count * sizeof(double));
+    else
+        memcpy(data, *at, (size_t)count * sizeof(double));
+    *at += count;
+}
+
+static void walk_integer(double **at, bool save, int64_t *value, int64_t *total)
+{
+    double number = (double)*value; /* serials stay far below 2^53 */
+    walk(at, save, &number, 1, total);
+    if (*at && !save) *value = (int64_t)number;
+}
+
+static void walk_blend(const su_runtime_model *model, double **at, bool save, su_blend *blend, int64_t *total)
+{
+    walk(at, save, blend->w, model->m, total);
+    walk(at, save, blend->b, model->m, total);
+    walk(at, save, blend->positive, model->m, total);
+    walk(at, save, blend->scale, model->lead, total);
+    walk_integer(at, save, &blend->serial, total);
+}
+
+static int64_t walk_state(su_simulation *s, double *at, bool save)
+{
+    const su_runtime_model *model = s->model;
+    int64_t total = 0;
+    for (int k = 0; k < 2; k++) {
+        su_state *state = k ? s->stepper.before : s->stepper.now;
+        walk(&at, save, state->q, model->lead, &total);
+        walk(&at, save, state->subspace, s->stepper.subspace.state_size, &total);
+        walk(&at, save, state->force, s->stepper.force.state_size, &total);
+        walk(&at, save, &state->h, 1, &total);
+        walk_blend(model, &at, save, &s->trail[k], &total);
+    }
+    if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);
+    walk_integer(&at, save, &s->serial, &total);
+    walk_integer(&at, save, &s->probe_serial, &total);
+    return total;
+}
+
+int64_t su_simulation_state_size(const su_simulation *s) { return walk_state((su_simulation *)s, NULL, true); }
+
+void su_simulation_get_state(su_simulation *s, double *state) { walk_state(s, state, true); }
+
+void su_simulation_set_state(su_simulation *s, const double *state, int64_t done)
+{
+    walk_state(s, (double *)state, false); /* only read */
+    s->done = done;
+    s->planned = (su_shot_place){done > 0 ? done - 1 : 0, 0};
+}
