@@ -15,6 +15,10 @@ check "the bake on one machine" "$status" "$(cat err)"
 cp -R local made && rm local/*.abc local/*.obj local/*.sim.npz local/pet.basis.npz local/pet.model.npz && rm -rf local/stats/modes.*
 run "$BIN/supple" farm-job openjd local -o job.json THREADS=2
 check "an OpenJD template of what is not made" "$([ $status = 0 ] && "$python" "$here/farm_case.py" openjd job.json modes cubature sim export; echo $?)" "$status $(cat err) $("$python" "$here/farm_case.py" openjd job.json modes cubature sim export 2>&1)"
+if command -v openjd >/dev/null 2>&1; then   # their own command line, where it is installed
+    run openjd check job.json
+    check "OpenJD's own check of it" "$status" "$(cat out err)"
+fi
 run "$BIN/supple" farm-job opencue local -o job.xml
 check "an OpenCue job of the same" "$([ $status = 0 ] && "$python" "$here/farm_case.py" opencue job.xml modes cubature sim export; echo $?)" "$status $(cat err) $("$python" "$here/farm_case.py" opencue job.xml modes cubature sim export 2>&1)"
 # What these templates run is run by hand, in their order: sh job ARRAY INDEX.
