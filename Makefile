@@ -122,7 +122,7 @@ endef
 $(foreach t,$(TOOL_DIRS),$(eval $(call tool_rule,$(t))))
 
 # Programs in which the N-th allocation fails (tests/failing_memory.h): the library's calls go through its hooks.
-WRAPPED := malloc calloc realloc aligned_alloc free strdup strndup getline __getdelim asprintf realpath
+WRAPPED := malloc calloc realloc aligned_alloc free strdup strndup getline __getdelim asprintf realpath $(if $(COVERAGE),__gcov_dump __gcov_fork)
 $(BUILD)/tests/test_no_memory_%: $(BUILD)/tests/test_no_memory_%.o $(BUILD)/tests/failing_memory.o $(call object,$(TEST_HELP_C)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -lsuitesparseconfig

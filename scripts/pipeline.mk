@@ -38,8 +38,8 @@
 #   REFINE_FLAGS options of supple refine
 #   FARM         slurm, slurm:PARTITION: `make` sends all to that queue instead of running it here, and waits (supple farm-job)
 #   CHECKPOINT   simulations keep what is done every so many frames, and go on from there  (default: never; on a farm 25)
-#   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
-#                (default: all in one job)
+#   POSES        example poses to fit, and with BASIS=poses to make modes of, one at a time, "0 1 2 3", so that `make -j` or a farm
+#                spreads them; there have to be as many (default: all in one job)
 #
 # Goals: all (default), <shot>.anim.npz, $(CHARACTER).model.npz, <shot>.sim.npz, <shot>.abc, ...; <shot>.full.npz, the full
 # simulation, and <shot>.compare.txt, how far the baked shot is from it; clean.
@@ -171,8 +171,15 @@ else
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 endif
 
-%.fit.npz: %.tet.npz %.poses.npz $(supple-flags)/FIT $(supple-anims)
-	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
+# With POSES, each pose is a job of its own, and one more puts them together; a pose that POSES lacks is fitted there.
+supple-fits := $(POSES:%=$(CHARACTER).fit.%.npz)
+$(CHARACTER).fit.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT $(supple-anims) $(supple-fits)
+	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz $(if $(supple-fits),--reuse $(supple-fits)) --shots $(supple-anims) $(FIT_FLAGS))
+
+ifneq ($(POSES),)
+$(supple-fits): $(CHARACTER).fit.%.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT
+	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz --pose $* $(FIT_FLAGS))
+endif
 
 ifeq ($(BASIS),one)
 $(supple-motion): $(CHARACTER).poses.npz $(supple-flags)/MOTION $(supple-anims)
@@ -188,8 +195,13 @@ else
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
 
 ifneq ($(POSES),)
-$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
-	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(supple-modes-flags))
+# Shots are played once for all of them.
+supple-played := $(if $(strip $(MODES_SHOTS)),$(CHARACTER).played.npz)
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS) $(supple-played)
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(supple-played:%=--played %) $(supple-modes-flags))
+
+$(supple-played): $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --play $(supple-modes-flags))
 endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) $(supple-flags)/ALIGN $(supple-anims)
@@ -292,7 +304,8 @@ clean:
 	rm -rf $(supple-flags) .farm .lock $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
-	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
+	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) \
+	    $(supple-fits) $(supple-played) $(POSES:%=$(CHARACTER).modes.%.npz))
 
 .PHONY: all clean supple-farm
 .DELETE_ON_ERROR:

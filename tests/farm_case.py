@@ -28,9 +28,9 @@ def openjd(job):
     assert 1 <= len(job["parameterDefinitions"]) <= 50
     known = set()
     for parameter in job["parameterDefinitions"]:
-        keys(parameter, "name type", "description default allowedValues minLength maxLength objectType dataFlow userInterface")
-        assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", parameter["name"]) and parameter["type"] == "PATH"
-        assert parameter["objectType"] in ("FILE", "DIRECTORY") and parameter["dataFlow"] in ("NONE", "IN", "OUT", "INOUT")
+        # A PATH's default has to be relative to the template; ours is absolute, for the folder has one name on all hosts.
+        keys(parameter, "name type", "description default allowedValues minLength maxLength userInterface")
+        assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", parameter["name"]) and parameter["type"] == "STRING"
         assert 1 <= len(parameter["default"]) <= 1024 and len(parameter["description"]) <= 2048
         known.add("Param." + parameter["name"])
     names = [no_control(step["name"], 64) for step in job["steps"]]

@@ -15,6 +15,10 @@ check "the bake on one machine" "$status" "$(cat err)"
 cp -R local made && rm local/*.abc local/*.obj local/*.sim.npz local/pet.basis.npz local/pet.model.npz && rm -rf local/stats/modes.*
 run "$BIN/supple" farm-job openjd local -o job.json THREADS=2
 check "an OpenJD template of what is not made" "$([ $status = 0 ] && "$python" "$here/farm_case.py" openjd job.json modes cubature sim export; echo $?)" "$status $(cat err) $("$python" "$here/farm_case.py" openjd job.json modes cubature sim export 2>&1)"
+if command -v openjd >/dev/null 2>&1; then   # their own command line, where it is installed
+    run openjd check job.json
+    check "OpenJD's own check of it" "$status" "$(cat out err)"
+fi
 run "$BIN/supple" farm-job opencue local -o job.xml
 check "an OpenCue job of the same" "$([ $status = 0 ] && "$python" "$here/farm_case.py" opencue job.xml modes cubature sim export; echo $?)" "$status $(cat err) $("$python" "$here/farm_case.py" opencue job.xml modes cubature sim export 2>&1)"
 # What these templates run is run by hand, in their order: sh job ARRAY INDEX.
@@ -23,6 +27,22 @@ run sh -e commands
 check "whose commands make it, the same bytes" "$([ $status = 0 ] && cmp local/Stop.abc made/Stop.abc && cmp local/pet.model.npz made/pet.model.npz; echo $?)" "$status $(cat err out)"
 run "$BIN/supple" farm-job openjd local
 check "nothing left to make: nothing written" "$([ $status = 0 ] && [ ! -s out ] && grep -q 'all is made' err; echo $?)" "$status $(cat err)"
+
+# ---- a job a pose ----
+cp -R made apart
+run make -s -C apart BASIS=poses 'POSES=0 1'
+check "a bake whose poses are jobs of their own" "$([ $status = 0 ] && [ -s apart/Trot.abc ]; echo $?)" "$status $(cat err)"
+check "poses fitted apart are, put together, the fit of one go" "$(grep -q '"reused_poses": 2' apart/stats/fit.pet.fit.npz.json && cmp made/pet.fit.npz apart/pet.fit.npz; echo $?)" "$(cat err)"
+shots='made/Trot.anim.npz made/Stop.anim.npz'
+run "$BIN/supple" modes made/pet.tet.npz made/pet.fit.npz --pose 1 --modes 6 --shots $shots -o modes.npz
+check "modes of shots that were played once are those of shots played by each" "$([ $status = 0 ] && cmp modes.npz apart/pet.modes.1.npz &&
+    grep -q '"rehearsal"' apart/stats/modes.pet.played.npz.json; echo $?)" "$status $(cat err)"
+for each in '--modes 8' '--modes 6 --gravity-mode none'; do
+    run "$BIN/supple" modes made/pet.tet.npz made/pet.fit.npz --pose 1 $each --shots $shots --played apart/pet.played.npz -o other.npz
+    check "what was played for other modes is refused: $each" "$([ $status = 3 ] && grep -q 'with other flesh, shots or modes' err && [ ! -e other.npz ]; echo $?)" "$status $(cat err)"
+done
+run "$BIN/supple" modes made/pet.tet.npz made/pet.fit.npz --modes 6 --play -o other.npz
+check "nothing to play" "$([ $status = 2 ] && grep -q 'go with --shots' err; echo $?)" "$status $(cat err)"
 mkdir empty
 for each in 'slurm empty:3:empty/Makefile: cannot read' 'torque local:2:none of slurm' 'slurm:2:a folder is wanted' 'slurm local --threads 0:2:not a number above 0' 'slurm local --whatever:2:unknown option'; do
     words=${each%%:*} rest=${each#*:}
@@ -83,6 +103,11 @@ rm -f farmed/*.sim.npz
 sed -i 's/^\(SIM_FLAGS :=.*\) --substeps -5/\1/' farmed/Makefile
 run make -s -C farmed FARM=slurm
 check "and mended it goes on" "$([ $status = 0 ] && same farmed >same.txt 2>&1; echo $?)" "$status $(cat err same.txt)"
+
+cp -R farmed farmed_apart
+run make -s -C farmed_apart FARM=slurm BASIS=poses 'POSES=0 1'
+check "by pose the same bytes on a farm as on one machine" "$([ $status = 0 ] && cmp apart/pet.basis.npz farmed_apart/pet.basis.npz && cmp apart/Stop.abc farmed_apart/Stop.abc; echo $?)" "$status $(cat err)"
+check "fit and modes were arrays of two" "$(ls farmed_apart/.farm/slurm/log | grep -c '^[0-9]*\.1$' | awk '{ print !($1 >= 4) }')" "$(ls farmed_apart/.farm/slurm/log)"
 
 rm farmed/*.sim.npz farmed/*.abc
 run "$BIN/supple" farm-job slurm farmed --submit

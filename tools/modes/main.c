@@ -127,7 +127,13 @@ static su_status shot_loads(job *j)
                           .most = left == 0 || frames > plan->least_frames ? frames : plan->least_frames,
                           .threads = j->tool->threads,
                           .progress = &j->tool->progress};
-    SU_TRY(su_shot_loads_create(&play, j->setup.material, most, &j->loads, &j->tool->err));
+    char key[33] = "";
+    if (j->set->play || j->set->played) SU_TRY(played_key(j, key));
+    if (j->set->played)
+        SU_TRY(played_read(j, key));
+    else
+        SU_TRY(su_shot_loads_create(&play, j->setup.material, most, &j->loads, &j->tool->err));
+    if (j->set->play) SU_TRY(played_write(j, key));
     for (int64_t h = 0; h < j->setup.d; h++) /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
@@ -301,6 +307,9 @@ static su_status make_meta(job *j)
 static su_status check_use(su_tool *tool, const settings *set)
 {
     su_error *err = &tool->err;
+    if ((set->play || set->played) && (set->kind == KIND_SKINNING || set->motion.count || !set->shots.count))
+        return su_fail(err, SU_USAGE, "--play and --played go with --shots, for modes of each pose");
+    if (set->play && set->played) return su_fail(err, SU_USAGE, "--play plays, --played reads what was played");
     if (set->kind == KIND_SKINNING) return SU_OK;
     if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold || set->covariance)
         return su_fail(err, SU_USAGE,
@@ -372,6 +381,10 @@ static su_status modes_run(job *j)
     SU_TRY(region_weights(j));
     if (set->contact != CONTACT_NONE || j->obstacle_count) SU_TRY(detect_contacts(j));
     if (set->shots.count) SU_TRY(shot_loads(j));
+    if (set->play) {
+        su_progress_finish(&tool->progress);
+        return SU_OK;
+    }
     j->setup = setup_of(j);
     if (set->matrices)
         SU_TRY(matrices_write(tool, set->matrices, &j->tet, &j->fit, j->rows[0], (int)j->setup.material));
@@ -511,6 +524,18 @@ static const su_option options[] = {
      .argument = "N",
      .greedy = true,
      .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
+    {.name = "play",
+     .kind = SU_OPT_FLAG,
+     .target = &set.play,
+     .help =
+         "only play the --shots: the result is a PLAYED file, for --played of the jobs that make modes of a pose each, "
+         "with the same options otherwise."},
+    {.name = "played",
+     .kind = SU_OPT_TEXT,
+     .target = &set.played,
+     .argument = "PLAYED",
+     .transient = true,
+     .help = "what the --shots play is taken from this file; the result is the same."},
     {.name = "reuse",
      .kind = SU_OPT_TEXT,
      .target = &set.reuse,

@@ -23,6 +23,8 @@ typedef struct settings {
     double tolerance, depth, eta, kappa;
     const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
     su_list poses, shots, motion, planes, colliders;
+    bool play;          /* shots alone, into a PLAYED file */
+    const char *played; /* such a file, in place of playing */
     int responses;
     bool keep_rigid;
     int covariance;   /* of skinning modes, su_covariance */
@@ -72,6 +74,12 @@ su_status motion_run(job *j);
 
 /* skinning.c: skinning eigenmodes of the neutral pose, written as a SKINNING file. */
 su_status skinning_run(job *j);
+
+/* played.c: what shots have played, written to and read from a PLAYED file. The key (32 digits) says what it depends
+ * on: flesh, shots, and how many modes are to answer them. SU_INPUT where the file has another. */
+su_status played_key(const job *j, char key[33]);
+su_status played_write(job *j, const char *key);
+su_status played_read(job *j, const char *key);
 
 /* contacts.c: what touches at each pose, into the modes file. */
 su_status detect_contacts(job *j);

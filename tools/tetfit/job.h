@@ -23,7 +23,7 @@ typedef struct settings {
     softness_options softness;
     su_list poses, shots;
     int suggest;
-    const char *reuse;
+    su_list reuse;
 } settings;
 
 typedef struct job {

@@ -249,13 +249,13 @@ static const su_option options[] = {
      .greedy = true,
      .help = "only these poses, so that a farm can make one a job (default: all)."},
     {.name = "reuse",
-     .kind = SU_OPT_TEXT,
+     .kind = SU_OPT_LIST,
      .target = &set.reuse,
-     .argument = "FIT",
+     .argument = "FIT...",
+     .greedy = true,
      .transient = true,
-     .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
-             "has changed; "
-             "the result is the same."},
+     .help = "poses that these files of earlier runs already have are taken from them, where nothing they depend on "
+             "has changed; the result is the same. So a farm's jobs, one a pose, are put together."},
     {.name = "shots",
      .kind = SU_OPT_LIST,
      .target = &set.shots,

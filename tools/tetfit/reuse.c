@@ -61,29 +61,41 @@ static su_fit_report unpack_report(const json_t *pack)
                            .iterations = (int)su_meta_number(pack, "newton_steps", 0)};
 }
 
-su_status take_reused(job *j)
+/* Poses of an earlier run that depend on the same things and are not there yet. */
+static su_status take_from(job *j, const char *path, int64_t *taken)
 {
     su_fit old = {0}, *fit = &j->fit;
     su_status status;
-    int64_t taken = 0, size = 3 * fit->n;
-    if (!j->set->reuse) return SU_OK;
-    SU_GO(su_fit_load(j->set->reuse, &old, &j->tool->err));
+    int64_t size = 3 * fit->n;
+    SU_GO(su_fit_load(path, &old, &j->tool->err));
     const json_t *reports = json_object_get(old.file.meta, "pose_reports");
     for (int64_t k = 0; k < fit->k; k++) {
         char hex[33];
+        if (j->reused[k]) continue;
         SU_GO(pose_digest(j, k, hex));
         int64_t at = su_pose_of_digest(&old.file, hex);
         if (at < 0 || at >= old.k || old.n != fit->n || at >= (int64_t)json_array_size(reports)) continue;
         memcpy(fit->shapes + k * size, old.shapes + at * size, (size_t)size * sizeof(double));
         memcpy(fit->corrections + k * size, old.corrections + at * size, (size_t)size * sizeof(double));
         j->reports[k] = unpack_report(json_array_get(reports, (size_t)at));
-        j->reused[k] = true, taken++;
+        j->reused[k] = true, ++*taken;
     }
-    su_note(j->tool, "%lld of %lld poses are in %s", (long long)taken, (long long)fit->k, su_base_name(j->set->reuse));
-    su_stats_integer(j->tool, "reused_poses", taken);
 done:
     su_fit_free(&old);
     return status;
+}
+
+/* --reuse: of several earlier runs the first that has a pose gives it. */
+su_status take_reused(job *j)
+{
+    const su_list *files = &j->set->reuse;
+    int64_t taken = 0;
+    if (files->count == 0) return SU_OK;
+    for (int i = 0; i < files->count; i++) SU_TRY(take_from(j, files->items[i], &taken));
+    su_note(j->tool, "%lld of %lld poses are in %s%s", (long long)taken, (long long)j->fit.k,
+            su_base_name(files->items[0]), files->count > 1 ? " and the others" : "");
+    su_stats_integer(j->tool, "reused_poses", taken);
+    return SU_OK;
 }
 
 su_status make_meta(job *j)
