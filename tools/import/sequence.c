@@ -12,7 +12,7 @@
 
 bool is_sequence(const char *path)
 {
-    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda"};
+    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda", ".usdc", ".usdz"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
