@@ -13,6 +13,7 @@ import numpy as np
 import gltf_variants
 import make_gltf
 import make_ply
+import make_usdc
 import rig_files
 
 OBJ = {"polygons": "# quads and a triangle\no box\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\nvt 0 0\nvt 1 0\nvt 1 1\n"
@@ -94,6 +95,10 @@ def main():
     rig_files.RINGS, rig_files.FRAMES, rig_files.CLIPS = 2, 2, 1
     for kind in ("fbx-text", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
         write(at("fbx" if kind.startswith("fbx") else "collada", kind + (".fbx" if kind.startswith("fbx") else ".dae")), rig_files.data(kind))
+    for minor in (4, 8):
+        write(at("usdc", "packed-%d.usdc" % minor), b"")
+        make_usdc.layer(open(at("usdc", "packed-%d.usdc" % minor), "wb"), minor)
+    make_usdc.package(at("usdc", "package.usdz"))
 
 
 if __name__ == "__main__":

@@ -241,6 +241,7 @@ const file_reader file_readers[] = {
     {"mdd", {".mdd"}, read_point_cache},
     {"alembic", {".abc"}, read_mesh_sequence},
     {"usda", {".usda"}, read_mesh_sequence},
+    {"usdc", {".usdc", ".usdz"}, read_mesh_sequence},
     {"npz", {".npz", ".npy"}, read_arrays},
     {"csv", {".csv"}, read_table},
     {NULL, {NULL}, NULL},

@@ -20,7 +20,7 @@ typedef struct options {
 
 /* m per unit of the file; 0: automatic. */
 double import_unit(const options *o);
-/* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc, .usda)? */
+/* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc, .usda, .usdc)? */
 bool is_sequence(const char *path);
 
 /* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree.

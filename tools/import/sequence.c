@@ -12,7 +12,7 @@
 
 bool is_sequence(const char *path)
 {
-    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda"};
+    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda", ".usdc", ".usdz"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
@@ -66,6 +66,12 @@ static void say_left_out(su_tool *tool, const options *o, const su_sequence *s)
                 names);
     count = name_objects(s, SU_SEQUENCE_CHANGING, names);
     if (count) su_warn(tool, "%lld objects are hidden at times and are taken at all: %s", (long long)count, names);
+    if (s->skinned)
+        su_warn(tool,
+                "%lld objects are moved by skeletons, which are not read of USD: they stand still; export the rig as "
+                "glTF or "
+                "FBX, or the shot as points that move",
+                (long long)s->skinned);
     if (s->others)
         su_note(tool, "%lld objects that are no meshes (curves, points, patches) were not read", (long long)s->others);
 }

@@ -118,6 +118,10 @@ static const su_sequence_kind kinds[] = {{".obj", mesh_open, obj_read, mesh_clos
                                           su_sequence_abc_xform, su_sequence_abc_times},
                                          {".usda", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
                                           su_sequence_usd_xform, su_sequence_usd_times},
+                                         {".usdc", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times},
+                                         {".usdz", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times},
                                          {".usd", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
                                           su_sequence_usd_xform, su_sequence_usd_times}};
 
@@ -222,8 +226,8 @@ su_status su_sequence_open(const char *path, const char *neutral, su_sequence **
 {
     const su_sequence_kind *kind = kind_of(path);
     if (!kind)
-        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .usda, .pc2, .mdd or numbered .obj, .ply",
-                       path);
+        return su_fail(err, SU_INPUT,
+                       "%s: no sequence of vertices: .abc, .usda, .usdc, .pc2, .mdd or numbered .obj, .ply", path);
     su_sequence *s = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&s, 1, "a sequence", err));

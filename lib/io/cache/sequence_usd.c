@@ -1,11 +1,11 @@
-/* The meshes of a USD text layer as one sequence. */
+/* The meshes of a USD layer as one sequence. */
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/polygon.h"
 #include "geometry/rotation.h"
 #include "io/cache/sequence_internal.h"
-#include "io/cache/usda_read.h"
+#include "io/cache/usd_layer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,31 +21,32 @@ typedef struct usd_mesh {
 } usd_mesh;
 
 struct su_sequence_usd {
-    su_usda layer;
+    su_usd_layer layer;
     int64_t meshes;
     usd_mesh *mesh;
 };
 
 static su_status refuse(const struct su_sequence_usd *u, int64_t prim, su_error *err, const char *what)
 {
-    su_usda_text name = u->layer.prim[prim].name;
+    su_usd_text name = u->layer.prim[prim].name;
+    if (u->layer.no_memory) return su_fail(err, SU_AGAIN, "%s: out of memory", u->layer.path);
     return su_fail(err, SU_INPUT, "%s: mesh %.*s: %s", u->layer.path, (int)name.size, name.at, what);
 }
 
 /* ---- transforms ---- */
 
 /* Numbers of an attribute at a time code: `count` of them, linear between samples. False: it has others or none. */
-static bool numbers_at(const su_usda_attribute *a, double code, int64_t count, double *out)
+static bool numbers_at(const su_usd_attribute *a, double code, int64_t count, double *out)
 {
     double next[16];
     int64_t low = 0;
     if (!a || count > 16) return false;
-    if (a->samples == 0) return su_usda_numbers(a->value, count, out) == count;
+    if (a->samples == 0) return su_usd_numbers(a->value, count, out) == count;
     while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
-    if (su_usda_numbers(a->sample[low].value, count, out) != count) return false;
+    if (su_usd_numbers(a->sample[low].value, count, out) != count) return false;
     double from = a->sample[low].time;
     if (low + 1 == a->samples || code <= from + SAME_CODE) return true;
-    if (su_usda_numbers(a->sample[low + 1].value, count, next) != count) return false;
+    if (su_usd_numbers(a->sample[low + 1].value, count, next) != count) return false;
     double f = (code - from) / (a->sample[low + 1].time - from);
     for (int64_t i = 0; i < count; i++) out[i] += f * (next[i] - out[i]);
     return true;
@@ -60,7 +61,7 @@ static void about(int axis, double degrees, double m[16])
 }
 
 /* One operation of a transform, "xformOp:rotateXYZ:pivot" and so on. False where it is not known or has no value. */
-static bool operation(const su_usda *layer, int64_t prim, su_usda_text op, double code, double m[16])
+static bool operation(const su_usd_layer *layer, int64_t prim, su_usd_text op, double code, double m[16])
 {
     char name[200], kind[32];
     double v[16], one[16];
@@ -69,7 +70,7 @@ static bool operation(const su_usda *layer, int64_t prim, su_usda_text op, doubl
     if (op.size >= (int64_t)sizeof name) return false;
     snprintf(name, sizeof name, "%.*s", (int)op.size, op.at);
     if (sscanf(name, "xformOp:%31[^:]", kind) != 1) return false;
-    const su_usda_attribute *a = su_usda_find(layer, prim, name);
+    const su_usd_attribute *a = su_usd_find(layer, prim, name);
     su_affine_identity(m);
     if (strcmp(kind, "translate") == 0) {
         if (!numbers_at(a, code, 3, v)) return false;
@@ -110,12 +111,13 @@ static su_status world_at(const struct su_sequence_usd *u, int64_t prim, double 
 {
     su_affine_identity(m);
     for (int64_t at = prim; at >= 0; at = u->layer.prim[at].parent) {
-        su_usda_text order = su_usda_value(su_usda_find(&u->layer, at, "xformOpOrder")), op;
+        su_usd_value order = su_usd_first(su_usd_find(&u->layer, at, "xformOpOrder"));
+        su_usd_text op;
         double local[16], one[16];
         bool reset = false;
         su_affine_identity(local);
-        while (su_usda_next_token(&order, &op)) {
-            if (su_usda_is(op, "!resetXformStack!")) {
+        while (su_usd_next_token(&order, &op)) {
+            if (su_usd_is(op, "!resetXformStack!")) {
                 reset = true;
                 su_affine_identity(local);
                 continue;
@@ -134,15 +136,15 @@ static su_status world_at(const struct su_sequence_usd *u, int64_t prim, double 
 /* ---- what meshes there are ---- */
 
 /* Hidden at all times, at some (SU_SEQUENCE_...) or 0. */
-static uint8_t visibility(const su_usda *layer, int64_t prim)
+static uint8_t visibility(const su_usd_layer *layer, int64_t prim)
 {
     uint8_t seen = 0;
     for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
-        const su_usda_attribute *a = su_usda_find(layer, at, "visibility");
+        const su_usd_attribute *a = su_usd_find(layer, at, "visibility");
         int64_t hidden = 0;
         if (!a) continue;
-        for (int64_t k = 0; k < a->samples; k++) hidden += su_usda_is(su_usda_token(a->sample[k].value), "invisible");
-        if (a->samples ? hidden == a->samples : su_usda_is(su_usda_token(a->value), "invisible"))
+        for (int64_t k = 0; k < a->samples; k++) hidden += su_usd_is(su_usd_token(a->sample[k].value), "invisible");
+        if (a->samples ? hidden == a->samples : su_usd_is(su_usd_token(a->value), "invisible"))
             return SU_SEQUENCE_HIDDEN;
         if (hidden) seen = SU_SEQUENCE_CHANGING;
     }
@@ -151,27 +153,28 @@ static uint8_t visibility(const su_usda *layer, int64_t prim)
 
 static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const char *path, su_error *err)
 {
-    const su_usda *layer = &u->layer;
+    const su_usd_layer *layer = &u->layer;
     SU_TRY(SU_ALLOC(&u->mesh, layer->prims, "meshes", err));
     for (int64_t i = 0; i < layer->prims; i++) {
-        const su_usda_prim *prim = &layer->prim[i];
+        const su_usd_prim *prim = &layer->prim[i];
         if (!prim->defined || prim->inactive) continue;
-        if (su_usda_is(prim->type, "BasisCurves") || su_usda_is(prim->type, "Points") ||
-            su_usda_is(prim->type, "NurbsPatch"))
+        if (su_usd_is(prim->type, "BasisCurves") || su_usd_is(prim->type, "Points") ||
+            su_usd_is(prim->type, "NurbsPatch"))
             s->others++;
-        if (!su_usda_is(prim->type, "Mesh")) continue;
+        if (!su_usd_is(prim->type, "Mesh")) continue;
         usd_mesh *m = &u->mesh[u->meshes];
         *m = (usd_mesh){.prim = i};
-        int64_t numbers = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "points")), 0, NULL);
-        m->faces = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "faceVertexCounts")), 0, NULL);
-        m->corners = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "faceVertexIndices")), 0, NULL);
+        int64_t numbers = su_usd_numbers(su_usd_first(su_usd_find(layer, i, "points")), 0, NULL);
+        m->faces = su_usd_numbers(su_usd_first(su_usd_find(layer, i, "faceVertexCounts")), 0, NULL);
+        m->corners = su_usd_numbers(su_usd_first(su_usd_find(layer, i, "faceVertexIndices")), 0, NULL);
         if (numbers < 0 || numbers % 3 || m->faces < 0 || m->corners < 0)
             return refuse(u, i, err, "its points or faces cannot be read");
         if (numbers == 0) continue; /* a mesh of nothing */
         m->points = numbers / 3;
-        m->left_handed = su_usda_is(su_usda_token(su_usda_value(su_usda_find(layer, i, "orientation"))), "leftHanded");
+        m->left_handed = su_usd_is(su_usd_token(su_usd_first(su_usd_find(layer, i, "orientation"))), "leftHanded");
         m->vertex = s->vertices, m->face = s->faces, m->corner = s->corners;
         s->vertices += m->points, s->faces += m->faces, s->corners += m->corners;
+        s->skinned += su_usd_find(layer, i, "primvars:skel:jointIndices") != NULL;
         if (s->vertices > INT32_MAX || s->corners > INT32_MAX)
             return su_fail(err, SU_INPUT, "%s: has more vertices or corners than supple can number", path);
         u->meshes++;
@@ -187,13 +190,13 @@ static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const ch
 /* ---- topology ---- */
 
 /* Whole numbers from 0 below a limit. */
-static su_status integers(const struct su_sequence_usd *u, int64_t prim, su_usda_text v, int64_t count, double limit,
+static su_status integers(const struct su_sequence_usd *u, int64_t prim, su_usd_value v, int64_t count, double limit,
                           int32_t *out, const char *what, su_error *err)
 {
     double *numbers = NULL;
     SU_TRY(SU_ALLOC(&numbers, count, "a mesh", err));
     su_status status = SU_OK;
-    if (su_usda_numbers(v, count, numbers) != count) status = refuse(u, prim, err, what);
+    if (su_usd_numbers(v, count, numbers) != count) status = refuse(u, prim, err, what);
     for (int64_t i = 0; i < count && status == SU_OK; i++) {
         if (!(numbers[i] >= 0.0 && numbers[i] < limit)) status = refuse(u, prim, err, what);
         if (status == SU_OK) out[i] = (int32_t)numbers[i];
@@ -202,21 +205,21 @@ static su_status integers(const struct su_sequence_usd *u, int64_t prim, su_usda
     return status;
 }
 
-static char *copy(su_usda_text text) { return strndup(text.at, (size_t)text.size); }
+static char *copy(su_usd_text text) { return strndup(text.at, (size_t)text.size); }
 
 /* "/group/object/mesh", and what the object is called: its mesh, or what holds NAMEShape. */
-static su_status name_mesh(const su_usda *layer, int64_t prim, char **path, char **name, su_error *err)
+static su_status name_mesh(const su_usd_layer *layer, int64_t prim, char **path, char **name, su_error *err)
 {
     int64_t room = 1, parent = layer->prim[prim].parent;
     for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) room += layer->prim[at].name.size + 1;
     SU_TRY(SU_ALLOC(path, room, "a path", err));
     char *end = *path + room - 1;
     for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
-        su_usda_text part = layer->prim[at].name;
+        su_usd_text part = layer->prim[at].name;
         memcpy(end -= part.size, part.at, (size_t)part.size);
         *--end = '/';
     }
-    su_usda_text own = layer->prim[prim].name, above = parent >= 0 ? layer->prim[parent].name : own;
+    su_usd_text own = layer->prim[prim].name, above = parent >= 0 ? layer->prim[parent].name : own;
     bool shape = parent >= 0 && own.size == above.size + 5 && memcmp(own.at, above.at, (size_t)above.size) == 0 &&
                  memcmp(own.at + above.size, "Shape", 5) == 0;
     return (*name = copy(shape ? above : own)) ? SU_OK : su_fail(err, SU_AGAIN, "out of memory for a name");
@@ -225,36 +228,36 @@ static su_status name_mesh(const su_usda *layer, int64_t prim, char **path, char
 /* ---- values on the mesh ---- */
 
 /* How values are spread: 'f' a corner each, 'v' a point, 'c' one for all, 0 otherwise. */
-static char scope_of(const su_usda_attribute *a)
+static char scope_of(const su_usd_attribute *a)
 {
-    if (su_usda_is(a->interpolation, "faceVarying")) return 'f';
-    if (su_usda_is(a->interpolation, "vertex") || su_usda_is(a->interpolation, "varying")) return 'v';
-    return !a->interpolation.size || su_usda_is(a->interpolation, "constant") ? 'c' : 0;
+    if (su_usd_is(a->interpolation, "faceVarying")) return 'f';
+    if (su_usd_is(a->interpolation, "vertex") || su_usd_is(a->interpolation, "varying")) return 'v';
+    return !a->interpolation.size || su_usd_is(a->interpolation, "constant") ? 'c' : 0;
 }
 
 /* Values of `width` numbers: *values (count,width) and *index (places), the caller's. Nothing (scope 0) where they do
  * not fit the mesh. */
-static su_status read_primvar(const struct su_sequence_usd *u, const usd_mesh *m, const su_usda_attribute *a, int width,
+static su_status read_primvar(const struct su_sequence_usd *u, const usd_mesh *m, const su_usd_attribute *a, int width,
                               char *scope, int64_t *count, double **values, int32_t **index, su_error *err)
 {
     char name[220];
-    su_usda_text v = su_usda_value(a);
-    int64_t numbers = su_usda_numbers(v, 0, NULL);
+    su_usd_value v = su_usd_first(a);
+    int64_t numbers = su_usd_numbers(v, 0, NULL);
     *values = NULL, *index = NULL, *count = numbers / width;
     *scope = scope_of(a);
     int64_t places = *scope == 'f' ? m->corners : *scope == 'v' ? m->points : 1;
     if (numbers <= 0 || numbers % width || a->name.size > 200) *scope = 0;
     if (!*scope) return SU_OK;
     snprintf(name, sizeof name, "%.*s:indices", (int)a->name.size, a->name.at);
-    su_usda_text indices = su_usda_value(su_usda_find(&u->layer, m->prim, name));
-    if (!indices.size && *count != places) *scope = 0;
+    su_usd_value indices = su_usd_first(su_usd_find(&u->layer, m->prim, name));
+    if (su_usd_none(indices) && *count != places) *scope = 0;
     if (!*scope) return SU_OK;
     su_status status;
     SU_GO(SU_ALLOC(values, numbers, "values", err));
     SU_GO(SU_ALLOC(index, places, "values", err));
-    (void)su_usda_numbers(v, numbers, *values);
+    (void)su_usd_numbers(v, numbers, *values);
     for (int64_t i = 0; i < places; i++) (*index)[i] = (int32_t)i;
-    if (indices.size)
+    if (!su_usd_none(indices))
         SU_GO(integers(u, m->prim, indices, places, (double)*count, *index,
                        "indices of its texture coordinates or colours "
                        "cannot be read",
@@ -264,12 +267,12 @@ done:
     return status;
 }
 
-static const su_usda_attribute *find_uv(const su_usda *layer, int64_t prim)
+static const su_usd_attribute *find_uv(const su_usd_layer *layer, int64_t prim)
 {
-    const su_usda_attribute *st = su_usda_find(layer, prim, "primvars:st");
+    const su_usd_attribute *st = su_usd_find(layer, prim, "primvars:st");
     for (int64_t i = layer->prim[prim].attribute; i >= 0 && !st; i = layer->attribute[i].next) {
-        const su_usda_attribute *a = &layer->attribute[i];
-        if ((su_usda_is(a->type, "texCoord2f") || su_usda_is(a->name, "primvars:UVMap")) && a->name.size > 9 &&
+        const su_usd_attribute *a = &layer->attribute[i];
+        if ((su_usd_is(a->type, "texCoord2f") || su_usd_is(a->name, "primvars:UVMap")) && a->name.size > 9 &&
             memcmp(a->name.at, "primvars:", 9) == 0)
             st = a;
     }
@@ -278,7 +281,7 @@ static const su_usda_attribute *find_uv(const su_usda *layer, int64_t prim)
 
 static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m, su_error *err)
 {
-    const su_usda_attribute *a = find_uv(&u->layer, m->prim);
+    const su_usd_attribute *a = find_uv(&u->layer, m->prim);
     char scope = 0;
     int64_t count = 0;
     double *values = NULL;
@@ -305,7 +308,7 @@ static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m,
 static su_status spread(su_sequence *s, struct su_sequence_usd *u, const usd_mesh *m, const char *name, int width,
                         int first, su_error *err)
 {
-    const su_usda_attribute *a = su_usda_find(&u->layer, m->prim, name);
+    const su_usd_attribute *a = su_usd_find(&u->layer, m->prim, name);
     char scope;
     int64_t count;
     double *values;
@@ -329,24 +332,22 @@ done:
     return status;
 }
 
-static bool is_colored(const su_usda *layer, int64_t prim)
+static bool is_colored(const su_usd_layer *layer, int64_t prim)
 {
-    const su_usda_attribute *a = su_usda_find(layer, prim, "primvars:displayColor");
+    const su_usd_attribute *a = su_usd_find(layer, prim, "primvars:displayColor");
     return a && scope_of(a) != 'c' && scope_of(a); /* one colour for all is how it looks, not paint */
 }
 
 /* ---- materials ---- */
 
 /* The material that a prim is bound to, entered: *index, -1 where there is none. */
-static su_status material_of(su_sequence *s, const su_usda *layer, int64_t prim, int32_t *index, su_error *err)
+static su_status material_of(su_sequence *s, const su_usd_layer *layer, int64_t prim, int32_t *index, su_error *err)
 {
-    su_usda_text target = su_usda_token(su_usda_value(su_usda_find(layer, prim, "material:binding")));
+    su_usd_text name;
+    int64_t at, before = s->looks.materials;
     *index = -1;
-    if (target.size < 2 || target.at[0] != '/') return SU_OK;
-    int64_t at = su_usda_at(layer, target), before = s->looks.materials;
-    const char *name = target.at + target.size;
-    while (name > target.at && name[-1] != '/') name--;
-    char *own = copy((su_usda_text){name, target.at + target.size - name});
+    if (!su_usd_target(layer, su_usd_find(layer, prim, "material:binding"), &name, &at)) return SU_OK;
+    char *own = copy(name);
     if (!own) return su_fail(err, SU_AGAIN, "out of memory for a material");
     su_status status = su_looks_material(&s->looks, own, index, err);
     free(own);
@@ -359,10 +360,10 @@ static su_status material_of(su_sequence *s, const su_usda *layer, int64_t prim,
                       {"inputs:metallic", 1, 0},
                       {"inputs:roughness", 1, 1}};
         double v[3];
-        if (layer->prim[i].parent != at || !su_usda_is(layer->prim[i].type, "Shader")) continue;
+        if (layer->prim[i].parent != at || !su_usd_is(layer->prim[i].type, "Shader")) continue;
         for (int k = 0; k < 4; k++) {
-            const su_usda_attribute *a = su_usda_find(layer, i, inputs[k].name);
-            if (!a || su_usda_numbers(su_usda_value(a), 3, v) != inputs[k].width) continue;
+            const su_usd_attribute *a = su_usd_find(layer, i, inputs[k].name);
+            if (!a || su_usd_numbers(su_usd_first(a), 3, v) != inputs[k].width) continue;
             for (int c = 0; c < 3 && inputs[k].surface == -1; c++) s->looks.color[4 * *index + c] = (float)v[c];
             if (inputs[k].surface == -2) s->looks.color[4 * *index + 3] = (float)v[0];
             if (inputs[k].surface >= 0) s->looks.surface[2 * *index + inputs[k].surface] = (float)v[0];
@@ -383,12 +384,12 @@ static su_status set_material(su_sequence *s, int64_t face, int32_t index, su_er
 
 static su_status read_subset(su_sequence *s, struct su_sequence_usd *u, const usd_mesh *m, int64_t prim, su_error *err)
 {
-    const su_usda *layer = &u->layer;
-    su_usda_text v = su_usda_value(su_usda_find(layer, prim, "indices"));
-    int64_t count = su_usda_numbers(v, 0, NULL);
+    const su_usd_layer *layer = &u->layer;
+    su_usd_value v = su_usd_first(su_usd_find(layer, prim, "indices"));
+    int64_t count = su_usd_numbers(v, 0, NULL);
     int32_t *faces = NULL, material;
     char *name = NULL;
-    if (count <= 0 || !su_usda_is(su_usda_token(su_usda_value(su_usda_find(layer, prim, "elementType"))), "face"))
+    if (count <= 0 || !su_usd_is(su_usd_token(su_usd_first(su_usd_find(layer, prim, "elementType"))), "face"))
         return SU_OK;
     su_status status = material_of(s, layer, prim, &material, err);
     if (status != SU_OK) return status;
@@ -417,7 +418,7 @@ static su_status read_looks(su_sequence *s, struct su_sequence_usd *u, const usd
     for (int64_t f = 0; f < m->faces && material >= 0; f++) SU_TRY(set_material(s, m->face + f, material, err));
     for (int64_t i = m->prim + 1; i < u->layer.prims; i++) {
         if (u->layer.prim[i].parent < m->prim) break; /* behind all that stands below it */
-        if (u->layer.prim[i].parent == m->prim && su_usda_is(u->layer.prim[i].type, "GeomSubset"))
+        if (u->layer.prim[i].parent == m->prim && su_usd_is(u->layer.prim[i].type, "GeomSubset"))
             SU_TRY(read_subset(s, u, m, i, err));
     }
     return SU_OK;
@@ -427,15 +428,15 @@ static su_status read_looks(su_sequence *s, struct su_sequence_usd *u, const usd
 
 static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t number, su_error *err)
 {
-    const su_usda *layer = &u->layer;
+    const su_usd_layer *layer = &u->layer;
     usd_mesh *m = &u->mesh[number];
     int64_t corners = 0;
     SU_TRY(name_mesh(layer, m->prim, &s->object_paths[number], &s->object_names[number], err));
     s->object_hidden[number] = visibility(layer, m->prim);
     SU_TRY(world_at(u, m->prim, s->source->sample_times[0], s->object_xform + 16 * number, err));
-    SU_TRY(integers(u, m->prim, su_usda_value(su_usda_find(layer, m->prim, "faceVertexCounts")), m->faces, INT32_MAX,
+    SU_TRY(integers(u, m->prim, su_usd_first(su_usd_find(layer, m->prim, "faceVertexCounts")), m->faces, INT32_MAX,
                     s->face_counts + m->face, "its faces cannot be read", err));
-    SU_TRY(integers(u, m->prim, su_usda_value(su_usda_find(layer, m->prim, "faceVertexIndices")), m->corners,
+    SU_TRY(integers(u, m->prim, su_usd_first(su_usd_find(layer, m->prim, "faceVertexIndices")), m->corners,
                     (double)m->points, s->face_indices + m->corner, "a face names a point that it does not have", err));
     for (int64_t f = 0; f < m->faces; f++) {
         if (s->face_counts[m->face + f] < 3) return refuse(u, m->prim, err, "a face has fewer than 3 corners");
@@ -460,7 +461,7 @@ static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t nu
     return SU_OK;
 }
 
-static void add_times(const su_usda_attribute *a, double *times, int64_t *count)
+static void add_times(const su_usd_attribute *a, double *times, int64_t *count)
 {
     for (int64_t k = 0; a && k < a->samples && a->samples > 1; k++) {
         if (times) times[*count] = a->sample[k].time;
@@ -479,10 +480,10 @@ su_status su_sequence_usd_times(su_sequence *s, const char *path, su_error *err)
         count = 0;
         for (int64_t i = 0; i < u->meshes; i++) {
             if (s->source->left_out && s->source->left_out[i]) continue;
-            add_times(su_usda_find(&u->layer, u->mesh[i].prim, "points"), all, &count);
+            add_times(su_usd_find(&u->layer, u->mesh[i].prim, "points"), all, &count);
             for (int64_t at = u->mesh[i].prim; at >= 0; at = u->layer.prim[at].parent)
                 for (int64_t k = u->layer.prim[at].attribute; k >= 0; k = u->layer.attribute[k].next) {
-                    const su_usda_attribute *a = &u->layer.attribute[k];
+                    const su_usd_attribute *a = &u->layer.attribute[k];
                     if (a->name.size > 8 && memcmp(a->name.at, "xformOp:", 8) == 0) add_times(a, all, &count);
                 }
         }
@@ -511,7 +512,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     int64_t neutral = s->vertices; /* of a neutral mesh that was given */
     SU_TRY(SU_ALLOC(&u, 1, "a USD layer", err));
     s->source->usd = u; /* its close frees it from here on */
-    SU_TRY(su_usda_open(path, &u->layer, err));
+    SU_TRY(su_usd_open(path, &u->layer, err));
     s->vertices = 0;
     SU_TRY(find_meshes(u, s, path, err));
     if (neutral && neutral != s->vertices)
@@ -535,6 +536,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     if (colored) SU_TRY(SU_ALLOC(&s->color, 4 * s->vertices, "colours", err));
     for (int64_t i = 0; i < 4 * s->vertices && colored; i++) s->color[i] = 1.0f;
     for (int64_t i = 0; i < u->meshes; i++) SU_TRY(read_mesh(s, u, i, err));
+    if (u->layer.no_memory) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     SU_TRY(su_looks_keep_used(&s->looks, s->faces, err));
     if (!uv) return SU_OK;
     return su_polygons_merge_uv(s->vertices, s->corners, s->face_indices, &s->uvs, s->uv, s->uv_indices, err);
@@ -544,12 +546,12 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
 static su_status points_at(const struct su_sequence_usd *u, const usd_mesh *m, double code, double *out, double *room,
                            su_error *err)
 {
-    const su_usda_attribute *a = su_usda_find(&u->layer, m->prim, "points");
+    const su_usd_attribute *a = su_usd_find(&u->layer, m->prim, "points");
     int64_t n = 3 * m->points, low = 0;
     while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
-    su_usda_text first = a->samples ? a->sample[low].value : a->value;
+    su_usd_value first = a->samples ? a->sample[low].value : a->value;
     bool between = low + 1 < a->samples && code > a->sample[low].time + SAME_CODE;
-    if (su_usda_numbers(first, n, out) != n || (between && su_usda_numbers(a->sample[low + 1].value, n, room) != n))
+    if (su_usd_numbers(first, n, out) != n || (between && su_usd_numbers(a->sample[low + 1].value, n, room) != n))
         return refuse(u, m->prim, err, "a sample has another number of points: topology must not change");
     if (!between) return SU_OK;
     double f = (code - a->sample[low].time) / (a->sample[low + 1].time - a->sample[low].time);
@@ -570,7 +572,7 @@ su_status su_sequence_usd_read(su_sequence *s, int64_t frame, double *points, su
         const usd_mesh *m = &u->mesh[i];
         double world[16], *p = points + 3 * m->vertex;
         if (s->source->left_out && s->source->left_out[i]) continue;
-        const su_usda_attribute *faces = su_usda_find(&u->layer, m->prim, "faceVertexIndices");
+        const su_usd_attribute *faces = su_usd_find(&u->layer, m->prim, "faceVertexIndices");
         if (faces && faces->samples > 1) {
             status = refuse(u, m->prim, err,
                             "its topology changes; only constant topology can be simulated: name the other "
@@ -595,7 +597,7 @@ su_status su_sequence_usd_xform(su_sequence *s, int64_t object, double time, dou
 void su_sequence_usd_close(su_sequence *s)
 {
     if (!s->source->usd) return;
-    su_usda_close(&s->source->usd->layer);
+    su_usd_close(&s->source->usd->layer);
     free(s->source->usd->mesh);
     free(s->source->usd);
 }

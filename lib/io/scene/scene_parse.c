@@ -9,8 +9,8 @@
 #include <strings.h>
 
 #define USD                                                                                                            \
-    "USD is read as text, meshes that move: usdcat --flatten -o shot.usda FILE; or export the shot as Alembic "        \
-    "(.abc), the rig as glTF or FBX"
+    "USD is read as meshes that move, of one layer that is called .usda, .usdc, .usdz or .usd: usdcat --flatten -o "   \
+    "shot.usdc FILE; or export the shot as Alembic (.abc), the rig as glTF or FBX"
 #define MAYA "it is a scene of Maya; export the rig as FBX with the animation baked, or the shot as Alembic (.abc)"
 
 /* Files that people have and that hold no rigged character that could be read: by the end of the name, or by how they

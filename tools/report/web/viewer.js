@@ -4,6 +4,7 @@ import { readData, unpack } from './data.js';
 import { charts } from './charts.js';
 import { openLive } from './panel.js';
 import { setNormals } from './normals.js';
+import { pixelLit, vertexLit } from './skin_light.js';
 
 const element = (id) => document.getElementById(id);
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -47,14 +48,21 @@ function skin(data) {
     geometry.setAttribute('normal', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('color', new THREE.BufferAttribute(new Float32Array(3 * count).fill(0.8), 3));
     const side = data.closed ? THREE.FrontSide : THREE.DoubleSide;   // of a closed skin the inside is never seen, and costs as much
-    const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, metalness: 0, side });
-    const mesh = new THREE.Mesh(geometry, material);
+    const materials = [pixelLit(side), vertexLit(side)];
+    const mesh = new THREE.Mesh(geometry, materials[0]);
     mesh.frustumCulled = false;
     const edges = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ wireframe: true, color: 0x30384a, transparent: true, opacity: 0.25 }));
     edges.frustumCulled = false;
     mesh.add(edges);
-    mesh.userData.edges = edges;
+    mesh.userData.edges = edges, mesh.userData.materials = materials;
     return mesh;
+}
+
+function see(mesh, opacity, depthWrite) {
+    for (const material of mesh.userData.materials) {
+        material.transparent = opacity < 1, material.opacity = opacity, material.depthWrite = depthWrite;
+        if (material.uniforms) material.uniforms.opacity.value = opacity;
+    }
 }
 
 function points(colour, size) {
@@ -81,46 +89,53 @@ function floor(step, cells) {
     return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
 }
 
-/* Pixels drawn along each of the page's: FINEST, which smooths edges. While things move, a machine without a graphics processor gives its frames to pixels: every
-   PATIENCE frames that came slower than SLOW on the mean they get fewer, down to COARSEST; where that does not help by a twentieth, pixels are not what takes the time. */
-const FINEST = 2, PATIENCE = 8, SLOW = 20, COARSER = 0.7, COARSEST = 0.16, HELPS = 0.95;   // SLOW: ms
+/* Pixels drawn along each of the page's: FINEST, which smooths edges. While things move, a machine without a graphics processor gives its frames to pixels: where PATIENCE
+   frames came slower than SLOW, the mean of the QUICKEST of them (what something else held up is not the page's), or HASTY of which all took twice that, light is worked out a
+   vertex, and then pixels get fewer, by what is missing, down to COARSEST. What does not help by a twentieth is taken back: then it is not what takes the time. */
+const FINEST = 2, PATIENCE = 12, HASTY = 4, QUICKEST = 0.75, SLOW = 17.5, COARSER = [0.5, 0.8], COARSEST = 0.16, HELPS = 0.95;   // SLOW: ms
+const TURNING = 300;   // ms for which the camera counts as moving behind its last move
 
 class Pace {
-    constructor(renderer) {
-        this.renderer = renderer;
-        this.rest();
+    constructor(viewer) {
+        this.viewer = viewer, this.forget();
     }
 
-    // As fine as the screen: at a stop, and for pictures.
-    rest() {
-        this.share = 1, this.frames = this.took = 0, this.before = Infinity, this.settled = false;
-        this.apply();
+    // What was found out: other things are seen now.
+    forget() {
+        this.share = 1, this.vertexLit = this.light = this.pixels = this.settled = false;
+        this.took = [], this.before = Infinity;
+        this.apply(false);
     }
 
-    apply() {
-        if (this.renderer.getPixelRatio() !== FINEST * this.share) this.renderer.setPixelRatio(FINEST * this.share);
+    // At a stop, and for pictures, as fine as the screen.
+    apply(moving) {
+        const { viewer } = this, ratio = FINEST * (moving ? this.share : 1);
+        if (viewer.renderer.getPixelRatio() !== ratio) viewer.renderer.setPixelRatio(ratio), viewer.dirty = true;
+        viewer.light(moving && this.vertexLit);
     }
 
     // A frame that came so many ms behind the one before.
     frame(took, moving) {
-        if (!moving) {
-            if (this.share < 1 || this.settled) this.rest();
-            return;
-        }
-        if (this.settled) return;
-        this.took += took;
-        if (++this.frames < PATIENCE) return;
-        const mean = this.took / this.frames;
-        this.frames = this.took = 0;
+        this.apply(moving);
+        if (!moving || this.settled) return;
+        const count = this.took.push(took);
+        if (count < PATIENCE && !(count >= HASTY && this.took.every((ms) => ms > 2 * SLOW))) return;
+        const quickest = this.took.sort((a, b) => a - b).slice(0, QUICKEST * count), mean = quickest.reduce((a, b) => a + b) / quickest.length;
+        this.took = [];
         if (mean <= SLOW) return;
         if (mean > HELPS * this.before) {
-            this.share = Math.min(this.share / COARSER, 1), this.settled = true;
-        } else if (this.share * COARSER >= COARSEST) {
-            this.share *= COARSER, this.before = mean;
-        } else {
-            this.settled = true;
+            ({ share: this.share, vertexLit: this.vertexLit } = this.last);
+            this.before = Infinity, this.settled = this.pixels;
+            return;
         }
-        this.apply();
+        this.before = mean, this.last = { share: this.share, vertexLit: this.vertexLit };
+        if (!this.light) {
+            this.light = this.vertexLit = true;
+        } else {
+            this.pixels = true;
+            this.share = Math.max(COARSEST, this.share * Math.max(COARSER[0], Math.min(COARSER[1], Math.sqrt(SLOW / mean))));
+            this.settled = this.share === this.last.share;
+        }
     }
 }
 
@@ -129,14 +144,15 @@ class Viewer {
         this.data = data;
         data.closed = isClosed(data.triangles, data.pose_shapes);
         this.frame = 0;
+        this.turned = -Infinity;
         this.playing = false;
-        this.renderer = new THREE.WebGLRenderer({ preserveDrawingBuffer: true });
-        this.pace = new Pace(this.renderer);
+        this.renderer = new THREE.WebGLRenderer();
+        
         element('view').prepend(this.renderer.domElement);
         this.scene = new THREE.Scene();
         this.scene.background = new THREE.Color(css('--view'));
         matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-            this.scene.background.set(css('--view')), this.grid.material.color.set(css('--line'));
+            this.scene.background.set(css('--view')), this.grid.material.color.set(css('--line')), this.dirty = true;
         });
         this.scene.add(new THREE.HemisphereLight('#ffffff', '#a9b0c0', 1.9));
         this.sun = new THREE.DirectionalLight('#ffffff', 1.7);
@@ -144,11 +160,13 @@ class Viewer {
         this.camera = new THREE.PerspectiveCamera(35, 1, 0.001, 1000);
         this.controls = new OrbitControls(this.camera, this.renderer.domElement);
         this.controls.enableDamping = true;
+        this.controls.addEventListener('change', () => { this.turned = performance.now(); });
         this.simulated = skin(data);
         this.rig = skin(data);
         this.modes = skin(data);
         this.live = skin(data);
         this.second = data.moved2 ? skin(data) : null;
+        this.pace = new Pace(this);
         this.dots = {
             cubature: points('#e4572e', 7), inertia: points('#17bebb', 6), fixed: points('#4a4e69', 4), contact: points('#b5179e', 7),
         };
@@ -184,7 +202,15 @@ class Viewer {
     resize() {
         const { clientWidth: w, clientHeight: h } = element('view');
         this.renderer.setSize(w, h);
+        this.pace.forget(), this.dirty = true;
     }
+
+    // A vertex or a pixel.
+    light(vertexLit) {
+        for (const mesh of this.meshes()) mesh.material = mesh.userData.materials[vertexLit ? 1 : 0];
+    }
+
+    meshes() { return [this.simulated, this.rig, this.modes, this.live, this.second].filter(Boolean); }
 
     look() {
         const target = this.target();
@@ -326,11 +352,10 @@ class Viewer {
         this.modes.visible = modes;
         this.grid.visible = !modes;
         const overlay = show === 'overlay';
-        this.rig.material.transparent = overlay, this.rig.material.opacity = overlay ? 0.3 : 1, this.rig.material.depthWrite = !overlay;
-        for (const mesh of [this.rig, this.simulated, this.modes, this.live, this.second]) if (mesh) mesh.userData.edges.visible = element('wire').checked;
+        see(this.rig, overlay ? 0.3 : 1, !overlay);
+        for (const mesh of this.meshes()) mesh.userData.edges.visible = element('wire').checked;
         for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) < this.data.info.point_poses && element(name).checked;
-        if (modes && Object.values(this.dots).some((d) => d.visible)) this.modes.material.transparent = true, this.modes.material.opacity = 0.55;
-        else this.modes.material.transparent = false, this.modes.material.opacity = 1;
+        see(this.modes, modes && Object.values(this.dots).some((d) => d.visible) ? 0.55 : 1, true);
         const labels = sides ? sides.map(([, text], i) => [text, 25 + 50 * i])
             : [[{ rig: 'rig', overlay: 'rig and simulated', live: 'live', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
         element('view').classList.toggle('split', !!sides);
@@ -351,14 +376,16 @@ class Viewer {
         this.offset.copy(target);
     }
 
-    draw(seconds) {
+    // changing: what is seen does so without setFrame; else the picture of a frame stands until the next, and costs nothing.
+    draw(seconds, changing = true) {
         if (radio('show') === 'modes') this.setMode(seconds);
         this.arrange();
         this.controls.update();
         this.sun.position.copy(this.camera.position).add(new THREE.Vector3(0.3, 0.9, 0.2).multiplyScalar(this.size));
         this.sun.target.position.copy(this.controls.target);
         this.sun.target.updateMatrixWorld();
-        this.render();
+        if (changing || this.dirty || performance.now() - this.turned < TURNING) this.render();
+        this.dirty = false;
     }
 
     render() {
@@ -472,7 +499,7 @@ async function main() {
     });
     document.querySelector('aside').addEventListener('input', (e) => {
         if (e.target.id === 'pose') viewer.setPoints(Number(e.target.value));
-        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); document.body.classList.toggle('is-live', !!isLive()); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
+        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); document.body.classList.toggle('is-live', !!isLive()); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); viewer.pace.forget(); }
         refresh();
     });
     element('speed').onchange = () => play(viewer.playing);
@@ -498,7 +525,8 @@ async function main() {
     function tick(now) {
         if (!viewer.renderer.domElement.isConnected) return;
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
-        viewer.pace.frame(now - before, viewer.playing && !wanted.has('still'));
+        const moving = viewer.playing && !wanted.has('still'), changing = isLive() || radio('show') === 'modes';
+        viewer.pace.frame(now - before, moving || now - viewer.turned < TURNING);
         before = now, drawn++;
         if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second)), worked / drawn), second = now, drawn = worked = 0;
         const began = performance.now(), others = (viewer.drawing ?? 0) + (live?.stepping ?? 0);   // the page's own work is what is left of a frame without these
@@ -512,7 +540,7 @@ async function main() {
             if (frame !== viewer.frame && frame >= 0) viewer.setFrame(frame);
         }
         viewer.follow();
-        viewer.draw(now / 1000);
+        viewer.draw(now / 1000, changing);
         worked += performance.now() - began - ((viewer.drawing ?? 0) + (live?.stepping ?? 0) - others);
         requestAnimationFrame(tick);
     }

@@ -1,0 +1,199 @@
+#include "io/cache/usd_layer.h"
+
+#include "core/file.h"
+#include "core/order.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the file ---- */
+
+static uint32_t number(const char *at, int bytes)
+{
+    uint32_t out = 0;
+    for (int i = 0; i < bytes; i++) out |= (uint32_t)(unsigned char)at[i] << (8 * i);
+    return out;
+}
+
+/* The first file of a package, which is its root layer: a ZIP whose files are stored as they are. False: it is none. */
+static bool unwrap(const char **at, size_t *bytes)
+{
+    enum { HEADER = 30, METHOD = 8, SIZE = 18, NAME = 26, EXTRA = 28 }; /* of a local file header */
+    if (*bytes < HEADER || number(*at + METHOD, 2) != 0) return false;
+    size_t begin = HEADER + number(*at + NAME, 2) + number(*at + EXTRA, 2), size = number(*at + SIZE, 4);
+    if (begin > *bytes || size > *bytes - begin) return false;
+    *at += begin, *bytes = size;
+    return true;
+}
+
+su_status su_usd_open(const char *path, su_usd_layer *layer, su_error *err)
+{
+    enum { SHORTEST = 10 };
+    struct stat info;
+    *layer = (su_usd_layer){.meters = 0.01, .codes_per_second = 24.0, .up = 'Y'};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
+    su_status status = SU_OK;
+    if (!(layer->path = strdup(path)))
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    else if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < SHORTEST)
+        status = su_fail(err, SU_INPUT, "%s: is no USD layer", path);
+    else {
+        void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED)
+            status = su_fail(err, SU_AGAIN, "%s: cannot map: %s", path, strerror(errno));
+        else
+            layer->map = map, layer->bytes = (size_t)info.st_size;
+    }
+    close(fd);
+    const char *at = layer->map;
+    size_t bytes = layer->bytes;
+    if (status == SU_OK && memcmp(at, "PK\3\4", 4) == 0 && (!unwrap(&at, &bytes) || bytes < SHORTEST))
+        status = su_fail(err, SU_INPUT, "%s: is no package of USD layers: its first file is packed or cut off", path);
+    if (status == SU_OK) {
+        if (memcmp(at, "PXR-USDC", 8) == 0)
+            status = su_usdc_read(layer, at, bytes, err);
+        else if (memcmp(at, "#usda ", 6) == 0)
+            status = su_usda_read(layer, at, bytes, err);
+        else
+            status = su_fail(err, SU_INPUT, "%s: is no USD layer", path);
+    }
+    if (status != SU_OK) su_usd_close(layer);
+    return status;
+}
+
+void su_usd_close(su_usd_layer *layer)
+{
+    for (int64_t i = 0; i < layer->attributes; i++) free(layer->attribute[i].sample);
+    free(layer->attribute), free(layer->prim), free(layer->path);
+    su_crate_free(layer->crate);
+    if (layer->map) munmap((void *)layer->map, layer->bytes);
+    *layer = (su_usd_layer){0};
+}
+
+su_status su_usd_grow(const su_usd_layer *layer, void *array, int64_t count, int64_t *room, size_t size, su_error *err)
+{
+    void *old, *grown;
+    if (count < *room) return SU_OK;
+    *room = 2 * *room + 16;
+    memcpy(&old, array, sizeof old);
+    if (!(grown = realloc(old, (size_t)*room * size))) return su_fail(err, SU_AGAIN, "%s: out of memory", layer->path);
+    memcpy(array, &grown, sizeof grown);
+    return SU_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const su_usd_sample *)a)->time, y = ((const su_usd_sample *)b)->time;
+    return (x > y) - (x < y);
+}
+
+void su_usd_sort_samples(su_usd_attribute *attribute)
+{
+    if (attribute->samples > 1)
+        su_sort(attribute->sample, (size_t)attribute->samples, sizeof *attribute->sample, by_time);
+}
+
+/* ---- what is there ---- */
+
+bool su_usd_is(su_usd_text text, const char *word)
+{
+    size_t length = strlen(word);
+    return text.size == (int64_t)length && memcmp(text.at, word, length) == 0;
+}
+
+const su_usd_attribute *su_usd_find(const su_usd_layer *layer, int64_t prim, const char *name)
+{
+    for (int64_t i = layer->prim[prim].attribute; i >= 0; i = layer->attribute[i].next)
+        if (su_usd_is(layer->attribute[i].name, name)) return &layer->attribute[i];
+    return NULL;
+}
+
+bool su_usd_none(su_usd_value value) { return !value.crate && value.text.size == 0; }
+
+su_usd_value su_usd_first(const su_usd_attribute *attribute)
+{
+    if (!attribute) return (su_usd_value){0};
+    return !su_usd_none(attribute->value) || !attribute->samples ? attribute->value : attribute->sample[0].value;
+}
+
+su_usd_text su_usd_token(su_usd_value value)
+{
+    if (value.crate) return su_crate_token(value);
+    su_usd_text v = value.text;
+    if (v.size >= 2 && strchr("\"'@<", *v.at) && *v.at) v.at++, v.size -= 2; /* without its quotes */
+    return v;
+}
+
+/* The prim at a path "/a/b"; -1: there is none. */
+static int64_t prim_at(const su_usd_layer *layer, su_usd_text path)
+{
+    int64_t at = -1;
+    while (path.size > 0 && path.at[0] == '/') {
+        int64_t length = 1, found = -1;
+        while (length < path.size && path.at[length] != '/') length++;
+        for (int64_t i = at + 1; i < layer->prims && found < 0; i++)
+            if (layer->prim[i].parent == at && layer->prim[i].name.size == length - 1 &&
+                memcmp(layer->prim[i].name.at, path.at + 1, (size_t)length - 1) == 0)
+                found = i;
+        if (found < 0) return -1;
+        at = found, path.at += length, path.size -= length;
+    }
+    return at;
+}
+
+bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, su_usd_text *name, int64_t *prim)
+{
+    su_usd_value value = su_usd_first(relationship);
+    if (value.crate) return su_crate_target(layer, value, name, prim);
+    su_usd_text path = su_usd_token(value);
+    if (path.size < 2 || path.at[0] != '/') return false;
+    *prim = prim_at(layer, path);
+    name->at = path.at + path.size, name->size = 0;
+    while (name->at > path.at && name->at[-1] != '/') name->at--, name->size++;
+    return true;
+}
+
+int64_t su_usd_numbers(su_usd_value value, int64_t most, double *out)
+{
+    if (value.crate) return su_crate_numbers(value, most, out);
+    if (value.text.size == 0) return 0;
+    const char *at = value.text.at, *end = at + value.text.size;
+    int64_t count = 0;
+    while (at < end) {
+        char *stop;
+        if (strchr(" \t\r\n,()[]", *at)) { /* a zero byte is none of them, and no number */
+            if (!*at) return -1;
+            at++;
+            continue;
+        }
+        double number = strtod(at, &stop); /* something stands behind every value: it cannot run out of the layer */
+        if (stop == at || stop > end || !isfinite(number)) return -1;
+        if (out && count < most) out[count] = number;
+        count++;
+        at = stop;
+    }
+    return count;
+}
+
+bool su_usd_next_token(su_usd_value *value, su_usd_text *token)
+{
+    if (value->crate) return su_crate_next_token(value, token);
+    su_usd_text *list = &value->text;
+    if (list->size == 0) return false;
+    const char *end = list->at + list->size, *at = list->at;
+    while (at < end && *at != '"' && *at != '\'') at++;
+    if (at == end) return false;
+    token->at = at + 1;
+    const char *stop = memchr(at + 1, *at, (size_t)(end - at - 1));
+    if (!stop) return false;
+    token->size = stop - token->at;
+    list->at = stop + 1, list->size = end - list->at;
+    return true;
+}
