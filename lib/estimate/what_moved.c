@@ -90,7 +90,8 @@ static int by_mean(const void *a, const void *b)
     return (x->joint > y->joint) - (x->joint < y->joint);
 }
 
-/* Joints that carry no vertex more than others do are left out: what their small weights move is another joint's. */
+/* Of each joint the vertices that it carries most of all joints; joints that have none are left out, for what their small
+ * weights move is another joint's. */
 static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out)
 {
     int64_t *place = skin->order; /* no longer wanted */
@@ -104,13 +105,12 @@ static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out
     for (int64_t b = 0; b < anim->B; b++) {
         su_moved_joint motion = {.joint = b};
         double carried = 0;
-        int64_t own = 0;
         for (int64_t v = 0; v < anim->nbar; v++) {
-            double share = skin->area[v] * (double)anim->weights[v * anim->B + b];
-            carried += share, motion.mean += share * skin->mean[v];
-            if (place[v] == b) own++, motion.largest = fmax(motion.largest, skin->most[v]);
+            if (place[v] != b) continue;
+            carried += skin->area[v], motion.mean += skin->area[v] * skin->mean[v];
+            motion.largest = fmax(motion.largest, skin->most[v]);
         }
-        if (!(carried > 0) || own == 0) continue;
+        if (!(carried > 0)) continue;
         motion.mean /= carried;
         out->joint_motion[out->count++] = motion;
     }
