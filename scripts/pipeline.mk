@@ -111,7 +111,7 @@ supple-depends-FIT = $(POSES)
 supple-depends-MODES = $(GRAVITY_FLAGS) $(POSES) $(BASIS) $(MODES_SHOTS) $(SELF_CONTACT)
 supple-depends-REFINE = $(POSES_BOUND)
 supple-depends-CONTACT = $(SELF_CONTACT)
-supple-depends-SIM = $(GRAVITY_FLAGS) $(BOUND) $(SELF_CONTACT)
+supple-depends-SIM = $(GRAVITY_FLAGS) $(BOUND) $(SELF_CONTACT) $(BASIS)
 supple-depends-FULLSIM = $(GRAVITY_FLAGS)
 supple-depends-EXPORT = $(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))
 $(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(supple-strict) $(call supple-stamp,$($(stage)_FILES)) $(supple-depends-$(stage))))
@@ -248,7 +248,7 @@ endif
 
 else
 # How far each shot lies from what the finished model knows.
-all: $(if $(strip $(FARM)),,$(CLIPS:%=%.known.json))
+all: $(if $(strip $(FARM))$(filter none skin,$(BASIS)),,$(CLIPS:%=%.known.json))
 $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(supple-keep-status)
 endif

@@ -32,7 +32,21 @@ for file in 'the pet'/*.npz; do
     check "supple info accepts ${file##*/}" "$status" "$(cat err)"
 done
 
-run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --full --format abc,npy --poses 2 --tets 2500 --substeps 1
+# Which road a bake takes: a model where something asks for one, else the full space, which is exact and sooner there.
+road() { run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot "$@" && sed -n 's/.*supple \(fullsim\|sim\|modes\|refine\) .*/\1/p' out | sort -u | tr '\n' ' '; }
+check "without a word all is played in the full space" "$([ "$(road)" = 'fullsim ' ] && [ "$(road --poses 3 --look jelly --decay 0.4 --format usda,glb)" = 'fullsim ' ]; echo $?)" "$(road) $(cat err)"
+wrong=''
+for each in --train '--format abc,html' '--modes 20' '--bound 2%' '--self-contact new' '--basis one' '--set MODES_FLAGS=--verbose'; do
+    [ "$(road $each)" = 'modes sim ' ] || wrong="$wrong $each ($(road $each))"
+done
+check "a model is trained where something asks for it" "$([ -z "$wrong" ]; echo $?)" "$wrong"
+for each in --full --skin --fast; do
+    run "$BIN/supple" bake 'my pet.glb' -o bad -n $each --train
+    check "$each trains nothing" "$([ $status = 2 ] && grep -q 'train: a model is trained, or none is' err; echo $?)" "$status $(cat err)"
+done
+
+run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1
+check "it says so" "$(grep -q 'all played in the full space; --train' err; echo $?)" "$(cat err)"
 check "a bake in the full space makes no basis" "$([ $status = 0 ] && [ -s whole/Trot.abc ] && [ ! -e 'whole/my_pet.basis.npz' ] && [ ! -e 'whole/my_pet.motion.anim.npz' ] &&
     grep -q 'largest displacement' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" fullsim whole/my_pet.tet.npz whole/my_pet.fit.npz whole/Trot.anim.npz --substeps 1 -q -o whole/truth.npz
@@ -41,8 +55,15 @@ off=$(sed -n 's/^ "error": \([0-9.e+-]*\),*$/\1/p' off.json)
 check "and is the full simulation within a tenth of a per cent" "$([ $status = 0 ] && awk -v e="$off" 'BEGIN { exit !(e > 0 && e < 1e-3) }'; echo $?)" "$off $(cat err)"
 run "$BIN/supple" sim whole/my_pet.model.npz whole/Trot.anim.npz -o x.npz
 check "a model without modes simulates nothing reduced, and says so" "$([ $status = 3 ] && grep -q 'no modes' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake --model whole/my_pet.model.npz 'my pet.glb' --clip Stop -o wholly
+check "another shot on its flesh is played in the full space" "$([ $status = 0 ] && [ -s wholly/Stop.abc ] && [ -s wholly/stats/fullsim.Stop.sim.npz.json ] && [ ! -e wholly/stats/fit.my_pet.fit.npz.json ] &&
+    ! grep -q 'model alone\|full space;' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1 --full -n
+check "--full says the same in words" "$([ $status = 0 ] && ! grep -q 'supple ' out; echo $?)" "$(cat out)"
+run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1 --train -n
+check "with --train the same folder gets a basis, and the shot is made again" "$([ $status = 0 ] && ! grep -q 'supple \(mesh\|fit\) ' out && grep -q 'supple modes ' out && grep -q 'supple sim ' out; echo $?)" "$(cat out)"
 
-run "$BIN/supple" bake 'my pet.glb' -o moon -n --poses 2 --gravity 0,-1.6,0 --gravity-mode absolute
+run "$BIN/supple" bake 'my pet.glb' -o moon -n --train --poses 2 --gravity 0,-1.6,0 --gravity-mode absolute
 check "what modes are made for is simulated under the same gravity" "$([ $status = 0 ] &&
     [ "$(grep -c "supple \(modes\|sim\) .*--gravity '\{0,1\}0,-1.6,0'\{0,1\} --gravity-mode '\{0,1\}absolute" out)" = 3 ]; echo $?)" \
     "$(grep 'supple \(modes\|sim\)' out)"
@@ -97,10 +118,10 @@ for each in 'Go=R|Go ;' 'R|*=R|Go ;' '[GS]*o*=R|Go ;Stop ;' '*o=R|Go ;'; do
     run "$BIN/supple" bake prefix.glb -o bad -n --clip "${each%%=*}"
     check "--clip ${each%%=*}" "$([ $status = 0 ] && [ "$(imports)" = "${each#*=}" ]; echo $?)" "$(imports) $(cat err)"
 done
-run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot --start 3 --end=9
+run "$BIN/supple" bake 'my pet.glb' -o bad -n --train --clip Trot --start 3 --end=9
 check "--start and --end with frames cut the clip" "$([ $status = 0 ] && grep -q "supple import .*--clip 'Trot' --start '3' --end '9'" out &&
     ! grep -q 'supple sim .*--start' out; echo $?)" "$status $(cat err)"
-run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot --start rig
+run "$BIN/supple" bake 'my pet.glb' -o bad -n --train --clip Trot --start rig
 check "--start with a word says how the flesh begins" "$([ $status = 0 ] && grep -q "supple sim .*--start 'rig'" out && ! grep -q 'supple import .*--start' out; echo $?)" "$(cat out err)"
 
 mkdir 'my curves'

@@ -111,8 +111,34 @@ check "a rig without a clip: what to do about it" "$([ $status = 3 ] && grep -q 
 bake rig.fbx walk.abc -o bad
 check "rigs and sequences do not mix" "$([ $status = 2 ] && grep -q 'walk.abc: is a sequence of meshes' err; echo $?)" "$status $(cat err)"
 
-# ---- a finished model and shots that it has not seen ----
+# ---- motions without a mesh, as motion libraries give them ----
 "$BIN/supple" creature --vertices 3000 -q -o pet.glb
+"$python" - <<'PY'
+import json, struct
+b = open("pet.glb", "rb").read()
+n = struct.unpack("<I", b[12:16])[0]
+g, rest = json.loads(b[20:20 + n]), b[20 + n:]
+del g["meshes"], g["skins"]
+for node in g["nodes"]:
+    node.pop("mesh", None), node.pop("skin", None)
+text = json.dumps(g).encode()
+text += b" " * (-len(text) % 4)
+open("motion.glb", "wb").write(b"glTF" + struct.pack("<III", 2, 20 + len(text) + len(rest), len(text)) + b"JSON" + text + rest)
+PY
+run "$BIN/supple" import motion.glb --list
+check "a motion without a mesh is listed" "$([ $status = 0 ] && grep -q '^meshes: 0' out && grep -q "'Stop'" out; echo $?)" "$status $(cat err out)"
+for clip in Stop motion.glb:Stop; do "$BIN/supple" import -q --progress none pet.glb --clip $clip -o $clip.npz; done
+"$python" -c "
+import numpy
+a, b = numpy.load('Stop.npz'), numpy.load('motion.glb:Stop.npz')
+assert abs(a['points'] - b['points']).max() < 1e-6 and len(a['times']) > 2"
+check "and moves its character as the clip in the character's own file does" "$?"
+bake pet.glb motion.glb -o fbxs2 -n
+check "so it is a shot behind it" "$([ $status = 0 ] && grep -q 'motion.glb:Stop' out; echo $?)" "$status $(cat err)"
+run "$BIN/supple" import motion.glb -o alone.npz
+check "alone it is no character, and the sentence says where it goes" "$([ $status = 3 ] && grep -q 'no mesh with faces; a motion alone goes behind its character' err; echo $?)" "$status $(cat err)"
+
+# ---- a finished model and shots that it has not seen ----
 bake pet.glb -o made --clip Trot --up y --decay 0.4 --start 2 $tiny
 check "a model is made" "$status" "$(cat err)"
 find made -type f -exec cksum {} + | sort >before

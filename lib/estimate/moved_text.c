@@ -4,6 +4,9 @@
 
 /* Of the diagonal: a body that stays below it hardly seems to move. */
 static const double HARDLY_MOVES = 0.003;
+/* What brings such a body to this is told as an amount (displacements are as amounts where the frequency alone changes,
+ * by 1/w^2); a clip that would take more than the largest of them does not shake it. */
+static const double SEEN = 0.01, LARGEST_AMOUNT = 8;
 /* Joints told of. */
 enum { JOINTS_TOLD = 5 };
 
@@ -22,9 +25,12 @@ static void print(const su_moved *moved, const su_anim *anim, const char *shot, 
     for (int64_t i = 0; i < told; i++)
         fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(anim, moved->joint_motion[i].joint),
                 per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
-    if (moved->body < HARDLY_MOVES * moved->diagonal)
-        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
-                100 * HARDLY_MOVES);
+    if (moved->body >= HARDLY_MOVES * moved->diagonal) return;
+    fprintf(out, "  the body stays below %.1f %%", 100 * HARDLY_MOVES);
+    if (moved->body * LARGEST_AMOUNT < SEEN * moved->diagonal)
+        fputs(": this clip hardly shakes it\n", out);
+    else
+        fprintf(out, "; bake with --amount %.1f or --look jelly for more\n", SEEN * moved->diagonal / moved->body);
 }
 
 su_status su_moved_write(const su_moved *moved, const su_anim *anim, const char *shot, FILE *screen, const char *path,

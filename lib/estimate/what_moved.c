@@ -90,19 +90,10 @@ static int by_mean(const void *a, const void *b)
     return (x->joint > y->joint) - (x->joint < y->joint);
 }
 
+/* Of each joint the vertices that it carries most of all joints; joints that have none are left out, for what their small
+ * weights move is another joint's. */
 static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out)
 {
-    for (int64_t b = 0; b < anim->B; b++) {
-        su_moved_joint motion = {.joint = b};
-        double carried = 0;
-        for (int64_t v = 0; v < anim->nbar; v++) {
-            double share = skin->area[v] * (double)anim->weights[v * anim->B + b];
-            carried += share, motion.mean += share * skin->mean[v];
-        }
-        if (!(carried > 0)) continue;
-        motion.mean /= carried;
-        out->joint_motion[out->count++] = motion;
-    }
     int64_t *place = skin->order; /* no longer wanted */
     for (int64_t v = 0; v < anim->nbar; v++) {
         int64_t strongest = 0;
@@ -111,10 +102,18 @@ static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out
         place[v] = strongest;
         if (v == out->vertex) out->joint = strongest;
     }
-    for (int64_t i = 0; i < out->count; i++)
-        for (int64_t v = 0; v < anim->nbar; v++)
-            if (place[v] == out->joint_motion[i].joint)
-                out->joint_motion[i].largest = fmax(out->joint_motion[i].largest, skin->most[v]);
+    for (int64_t b = 0; b < anim->B; b++) {
+        su_moved_joint motion = {.joint = b};
+        double carried = 0;
+        for (int64_t v = 0; v < anim->nbar; v++) {
+            if (place[v] != b) continue;
+            carried += skin->area[v], motion.mean += skin->area[v] * skin->mean[v];
+            motion.largest = fmax(motion.largest, skin->most[v]);
+        }
+        if (!(carried > 0)) continue;
+        motion.mean /= carried;
+        out->joint_motion[out->count++] = motion;
+    }
     su_sort(out->joint_motion, (size_t)out->count, sizeof *out->joint_motion, by_mean);
 }
 

@@ -13,8 +13,8 @@
 
 typedef struct su_moved_joint {
     int64_t joint;  /* bone of the animation */
-    double mean;    /* m, over frames, and over the skin by area and skinning weight */
-    double largest; /* m, of the vertices that follow this joint more than any other; 0 where there are none */
+    double mean;    /* m, over frames, and by area over the vertices that follow this joint more than any other */
+    double largest; /* m, of the same vertices */
 } su_moved_joint;
 
 typedef struct su_moved {
@@ -22,7 +22,7 @@ typedef struct su_moved {
     double largest;               /* m */
     int64_t frame, vertex, joint; /* where that is; joint -1: without skinning weights */
     double body;                  /* m, what all but 5 % of the skin's area stays below at all frames */
-    int64_t count;                /* joints that carry skin */
+    int64_t count;                /* joints that some skin follows most */
     su_moved_joint *joint_motion; /* (count) by mean, falling */
     double *frame_largest;        /* (F) m */
     su_arena arena;

@@ -368,7 +368,7 @@ const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_elastic_force(su_fullsim *s, double *force)
 {
-    set_body(s, &s->now);
+    su_fullsim_set_body(s, &s->now);
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->inertial[i] = s->now.x[i] + s->u[i];
     su_elastic_force(&s->body, s->inertial, force, s->options.threads);
     for (int64_t i = 0; i < 3 * s->body.n; i++) force[i] /= s->settings.stiffness;

@@ -12,6 +12,7 @@
 enum { MOST = 64 }; /* tets around a flesh vertex that are looked at */
 #define REACH 4.0   /* of the longest edge around */
 #define APART 0.1   /* of the diagonal, between places that are named */
+#define PARTS 1.0   /* of the longest edge around: flesh between that comes to so much is torn or crushed */
 
 typedef struct entry {
     double distance;
@@ -21,6 +22,9 @@ typedef struct entry {
 typedef struct search {
     const su_surface *surface;
     const su_winding *winding;
+    int64_t poses;
+    const double *shapes; /* (poses,source_count,3) */
+    int32_t *source;      /* (n) one source vertex of each */
     int64_t *link_start; /* (n + 1) neighbours of each skin vertex along edges; repeated ones do no harm */
     int32_t *link;
     double *distance; /* (n) of the search at hand, INFINITY: not reached */
@@ -92,10 +96,22 @@ static bool gap_between(const search *s, int32_t a, int32_t b)
     return su_winding_at(s->winding, middle) < 0.5;
 }
 
-/* Do the skin vertices `near` (one of each tet around a flesh vertex) lie on both sides of a gap? */
-static bool bridged(search *s, double reach, int count, const int32_t *near)
+/* Do two skin vertices come nearer or apart by `bound` at an example pose? */
+static bool parts(const search *s, int32_t a, int32_t b, double bound)
 {
-    spread(s, near[0], reach, count, near);
+    double neutral = su_distance3(s->surface->x + 3 * (int64_t)a, s->surface->x + 3 * (int64_t)b);
+    for (int64_t p = 0; p < s->poses; p++) {
+        const double *x = s->shapes + 3 * s->surface->source_count * p;
+        double apart = su_distance3(x + 3 * (int64_t)s->source[a], x + 3 * (int64_t)s->source[b]);
+        if (fabs(apart - neutral) > bound) return true;
+    }
+    return s->poses == 0;
+}
+
+/* Do the skin vertices `near` (one of each tet around a flesh vertex) lie on both sides of a gap that matters? */
+static bool bridged(search *s, double longest, int count, const int32_t *near)
+{
+    spread(s, near[0], REACH * longest, count, near);
     for (int k = 1; k < count; k++) {
         int nearest = 0;
         if (!isinf(s->distance[near[k]])) continue;
@@ -104,7 +120,7 @@ static bool bridged(search *s, double reach, int count, const int32_t *near)
                 su_distance3(s->surface->x + 3 * (int64_t)near[j], s->surface->x + 3 * (int64_t)near[k]) <
                     su_distance3(s->surface->x + 3 * (int64_t)near[nearest], s->surface->x + 3 * (int64_t)near[k]))
                 nearest = j;
-        if (gap_between(s, near[nearest], near[k])) return true;
+        if (parts(s, near[nearest], near[k], PARTS * longest) && gap_between(s, near[nearest], near[k])) return true;
     }
     return false;
 }
@@ -135,6 +151,9 @@ static su_status prepare(search *s, su_error *err)
     SU_GO(SU_ALLOC(&s->distance, surface->n, "skin graph", err));
     SU_GO(SU_ALLOC(&s->touched, surface->n, "skin graph", err));
     SU_GO(SU_ALLOC(&s->heap, links + 1, "skin graph", err));
+    SU_GO(SU_ALLOC(&s->source, surface->n, "skin graph", err));
+    for (int64_t v = surface->source_count - 1; v >= 0; v--)
+        if (surface->vertex[v] >= 0) s->source[surface->vertex[v]] = (int32_t)v;
     for (int64_t v = 0; v < surface->n; v++) s->distance[v] = INFINITY;
 done:
     free(from);
@@ -142,10 +161,10 @@ done:
     return status;
 }
 
-su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, su_bridges *out,
-                          su_error *err)
+su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, int64_t poses,
+                          const double *shapes, su_bridges *out, su_error *err)
 {
-    search s = {.surface = surface};
+    search s = {.surface = surface, .poses = poses, .shapes = shapes};
     su_boxtree tree = {0};
     su_winding *winding = NULL;
     int32_t *skin_in = NULL, *corner_tet = NULL, *around = NULL;
@@ -176,11 +195,11 @@ su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const 
             for (int i = 0; i < 4; i++)
                 longest = fmax(longest, su_distance3(mesh->x + 3 * v, mesh->x + 3 * (int64_t)tet[i]));
         }
-        if (count > 1 && bridged(&s, REACH * longest, count, near))
+        if (count > 1 && bridged(&s, longest, count, near))
             name_place(mesh->x + 3 * v, APART * surface->diagonal, out);
     }
 done:
-    free(s.link_start), free(s.link), free(s.distance), free(s.touched), free(s.heap);
+    free(s.link_start), free(s.link), free(s.distance), free(s.touched), free(s.heap), free(s.source);
     free(skin_in), free(corner_tet), free(around_start), free(around);
     su_winding_free(winding);
     su_boxtree_free(&tree);

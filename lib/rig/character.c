@@ -81,7 +81,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
 {
     const su_scene *scene = c->scene;
     uint8_t *joint;
-    int skinned = 0;
+    int skinned = 0, faces = 0;
     SU_TRY(check_names(scene, options->objects, options->object_count, err));
     SU_TRY(check_names(scene, options->rigid, options->rigid_count, err));
     TAKE(scratch, joint, scene->nodes);
@@ -99,6 +99,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         const su_scene_mesh *mesh = &scene->mesh[at->mesh];
         const char *name = object_name(scene, at);
         int hangs = skinned && !is_skinned(mesh);
+        faces |= mesh->polygons > 0;
         if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
             continue;
         if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) { /* a floor, a prop on it */
@@ -116,6 +117,9 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         c->parts++;
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
     }
+    if (c->parts == 0 && !faces)
+        return su_fail(err, SU_INPUT, "the file holds no mesh with faces; a motion alone goes behind its character "
+                                      "(supple bake rig.fbx walk.fbx -o out)");
     if (c->parts == 0) return su_fail(err, SU_INPUT, "no mesh is left to import");
     if (c->N > INT32_MAX / 4 || c->corners > INT32_MAX)
         return su_fail(err, SU_INPUT, "the character has more vertices than supple can number");

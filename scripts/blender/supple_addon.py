@@ -495,8 +495,7 @@ def how_it_looks(settings, folder, parts):
             words += ["--young", path, "--young-low", "1", "--young-high", "%.6g" % settings.paint_factor]
         if settings.tets:
             words += ["--tets", str(settings.tets)]
-        if settings.road != "MODEL":
-            words.append("--" + settings.road.lower())
+        words.append({"FAST": "--fast", "MODEL": "--train", "FULL": "--full"}[settings.road])
     if settings.damping > 0:
         words += ["--damping", "%.6g" % settings.damping]
     if settings.model or settings.road == "MODEL":
@@ -788,7 +787,7 @@ class SuppleSettings(bpy.types.PropertyGroup):
     bound: FloatProperty(name="Bound", default=3.0, min=0.0, max=100.0, description="Stretches whose error is estimated above this (in % of the motion) are played in the full space; 0: none are")
     road: EnumProperty(name="Road", default="MODEL", items=[
         ("FAST", "Fast", "Skinning modes: within seconds, coarser"), ("MODEL", "Model", "A model of the character, that other actions can be baked on"),
-        ("FULL", "Full", "Every frame in the full space: exact, and faster for a few short clips")])
+        ("FULL", "Full", "Every frame in the full space: exact")])
     tets: IntProperty(name="Tets", default=0, min=0, max=1000000, description="How fine the flesh is; 0: supple's default")
     model: StringProperty(name="Model", subtype="FILE_PATH", description="NAME.model.npz of an earlier bake: this shot is played on it, and nothing of it is made again")
     also: StringProperty(name="Also write", description="Caches for other programs: abc, usda, glb, pc2, mdd, obj, html")

@@ -193,12 +193,14 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     su_stats_stage(tool, "mesh", seconds);
 }
 
-/* Skin that is near but not connected is kept apart where the resolution allows; where not, the place is named. */
-static su_status warn_of_bridges(su_tool *tool, const su_surface *surface, const su_flesh *flesh)
+/* Skin that is near but not connected is kept apart where the resolution allows; where not, and the example poses part
+ * it, the place is named. */
+static su_status warn_of_bridges(su_tool *tool, const su_surface *surface, const su_poses *poses, const su_flesh *flesh)
 {
     su_bridges found;
     char places[40 * SU_BRIDGE_PLACES] = "";
-    SU_TRY(su_bridges_find(surface, &flesh->mesh, flesh->holder, &found, &tool->err));
+    SU_TRY(su_bridges_find(surface, &flesh->mesh, flesh->holder, poses->m - 1, poses->shapes + 3 * poses->nbar, &found,
+                           &tool->err));
     for (int k = 0; k < found.places; k++) {
         size_t used = strlen(places);
         snprintf(places + used, sizeof places - used, "%s(%.3g, %.3g, %.3g)", k ? ", " : "", found.place[k][0],
@@ -206,7 +208,8 @@ static su_status warn_of_bridges(su_tool *tool, const su_surface *surface, const
     }
     if (found.count)
         su_warn(tool,
-                "the flesh joins skin that is near but not connected, at %s%s; with more --tets it may stay apart",
+                "the flesh joins skin that is near but not connected, and that poses take apart, at %s%s; with more "
+                "--tets it may stay apart",
                 places, found.places == SU_BRIDGE_PLACES ? " and elsewhere" : "");
     su_stats_integer(tool, "bridges", found.count);
     return SU_OK;
@@ -274,7 +277,7 @@ static su_status run(su_tool *tool, const options *o)
         goto done;
     }
     report(tool, &surface, &flesh, su_seconds() - started);
-    SU_GO(warn_of_bridges(tool, &surface, &flesh));
+    SU_GO(warn_of_bridges(tool, &surface, &poses, &flesh));
 
     started = su_seconds();
     su_progress_stage(&tool->progress, 0.8, 1.0);

@@ -131,7 +131,8 @@ su_status su_scene_check(const su_scene *scene, su_error *err)
             return su_fail(err, SU_INPUT, "the node tree is broken");
         polygons += scene->mesh[at->mesh].polygons;
     }
-    if (polygons == 0) return su_fail(err, SU_INPUT, "the file holds no mesh with faces");
+    if (polygons == 0 && scene->clips == 0)
+        return su_fail(err, SU_INPUT, "the file holds neither a mesh with faces nor a motion");
     return SU_OK;
 }
 
