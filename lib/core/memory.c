@@ -8,24 +8,39 @@
 
 enum { ALIGNMENT = 64 };
 
+static void *aligned(int64_t count, size_t size, size_t *bytes)
+{
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, bytes)) return NULL;
+    if (*bytes > PTRDIFF_MAX - ALIGNMENT) return NULL;
+    *bytes = *bytes ? (*bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    return aligned_alloc(ALIGNMENT, *bytes);
+}
+
 void *su_calloc(int64_t count, size_t size)
 {
     size_t bytes;
-    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
-    if (bytes > PTRDIFF_MAX - ALIGNMENT) return NULL;
-    bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    void *pointer = aligned_alloc(ALIGNMENT, bytes);
+    void *pointer = aligned(count, size, &bytes);
     if (pointer) memset(pointer, 0, bytes);
     return pointer;
 }
 
-su_status su_allocate(void *out, int64_t count, size_t size, const char *what, su_error *err)
+static su_status hand_over(void *out, void *pointer, int64_t count, size_t size, const char *what, su_error *err)
 {
-    void *pointer = su_calloc(count, size);
     if (!pointer)
         return su_fail(err, SU_AGAIN, "out of memory for %s (%.3g MB)", what, (double)count * (double)size / 1e6);
     memcpy(out, &pointer, sizeof pointer);
     return SU_OK;
+}
+
+su_status su_allocate(void *out, int64_t count, size_t size, const char *what, su_error *err)
+{
+    return hand_over(out, su_calloc(count, size), count, size, what, err);
+}
+
+su_status su_allocate_room(void *out, int64_t count, size_t size, const char *what, su_error *err)
+{
+    size_t bytes;
+    return hand_over(out, aligned(count, size, &bytes), count, size, what, err);
 }
 
 struct su_arena_block {
