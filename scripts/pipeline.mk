@@ -9,7 +9,7 @@
 #   SOURCE_<shot> the sequence of this shot, where it is not SOURCE
 #   MODEL        a finished model, /elsewhere/fox.model.npz, with fox.tet.npz and fox.fit.npz beside it: shots are baked on it, and
 #                nothing that they could train is made again  (default: none, a model is made)
-#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc obj npy glb vat, and html, its report
+#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc obj npy glb vat skin, and html, its report
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
@@ -58,7 +58,7 @@ supple-strict := $(if $(STRICT),--strict)
 
 supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
-supple-formats := $(FORMATS:vat=vat.json)
+supple-formats := $(patsubst skin,skin.json,$(FORMATS:vat=vat.json))
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
 supple-stages := IMPORT SIM FULLSIM EXPORT REPORT $(if $(strip $(MODEL)),,POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE CONTACT)
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
@@ -275,9 +275,9 @@ $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim
 
 define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
-	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS) $$(EXPORT_FLAGS_$(2)))
+	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS) $$(EXPORT_FLAGS_$(2))$(if $(filter skin,$(2)), --format skin))
 endef
-$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format),$(patsubst vat.json,vat,$(format)))))
+$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format),$(patsubst %.json,%,$(format)))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
@@ -302,7 +302,7 @@ $(supple-flags)/%: ;
 
 clean:
 	rm -rf $(supple-flags) .farm .lock $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
-	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
+	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) $(CLIPS:%=%.skin.bin) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
 	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) \
 	    $(supple-fits) $(supple-played) $(POSES:%=$(CHARACTER).modes.%.npz))

@@ -1,13 +1,14 @@
 #!/bin/sh
 # supple bake --fast: skinning modes and clusters on the whole road, and everything that takes their models.
 . "$(dirname "$0")/tap.sh"
+need_numpy "supple bake --fast"
 
 run "$BIN/supple" creature --vertices 3000 -q -o pet.glb
 check "the creature is made" "$status"
 
 small='--tets 2500 --clusters 40'
-run "$BIN/supple" bake --fast pet.glb -o fast --clip Stop --format abc,glb,npy $small -j 1
-check "a fast bake" "$([ $status = 0 ] && [ -s fast/Stop.abc ] && [ -s fast/Stop.glb ] && [ -s fast/Stop.npy ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake --fast pet.glb -o fast --clip Stop --format abc,glb,npy,skin $small -j 1
+check "a fast bake" "$([ $status = 0 ] && [ -s fast/Stop.abc ] && [ -s fast/Stop.glb ] && [ -s fast/Stop.npy ] && [ -s fast/Stop.skin.json ] && [ -s fast/Stop.skin.bin ]; echo $?)" "$status $(cat err)"
 check "without bases, motion or cubature of its own" "$([ ! -e fast/pet.basis.npz ] && [ ! -e fast/pet.motion.anim.npz ] && [ -e fast/pet.skinning.npz ]; echo $?)" "$(ls fast)"
 most=$(sed -n 's/.*largest displacement \([0-9.]*\) % of the diagonal, at frame.*/\1/p' err)
 check "moves flesh" "$(awk -v m="${most:-0}" 'BEGIN { exit !(m > 0.5 && m < 10) }'; echo $?)" "$most"
@@ -18,7 +19,7 @@ done
 check "the model says what it is" "$("$BIN/supple" info fast/pet.model.npz | grep -q '"\{0,1\}skinning"\{0,1\}'; echo $?)"
 
 touch mark
-run "$BIN/supple" bake --fast pet.glb -o fast --clip Stop --format abc,glb,npy $small -j 1
+run "$BIN/supple" bake --fast pet.glb -o fast --clip Stop --format abc,glb,npy,skin $small -j 1
 check "a second run makes nothing" "$([ $status = 0 ] && [ -z "$(find fast -name '*.npz' -newer mark)" ]; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake --model fast/pet.model.npz pet.glb --clip Trot -o more
 check "its model bakes the next shot" "$([ $status = 0 ] && [ -s more/Trot.abc ]; echo $?)" "$status $(cat err)"
@@ -38,6 +39,54 @@ check "cycles" "$status" "$(cat err)"
 printf '{"points": 100, "colliders": [{"shape": "plane", "point": [0, 0.3, 0], "normal": [0, 1, 0]}], "wind": {"velocity": [3, 0, 0]}}' >forces.json
 run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --forces forces.json -q -o pushed.npz
 check "colliders and wind" "$([ $status = 0 ] && ! cmp -s pushed.npz 1.npz; echo $?)" "$status $(cat err)"
+
+# What an engine does with --format skin, against the caches of vertices.
+for space in world root; do
+    for what in points displacement; do
+        "$BIN/supple" export fast/pet.model.npz fast/Stop.anim.npz 1.npz --space $space --what $what --unit 0.01 --up z --frames 5-25x4 -q -o $space.$what.npy
+    done
+    "$BIN/supple" export --rig fast/pet.model.npz fast/Stop.anim.npz --space $space --unit 0.01 --up z --frames 5-25x4 -q -o $space.rig.npy
+    "$BIN/supple" export fast/pet.model.npz fast/Stop.anim.npz 1.npz --format skin --space $space --unit 0.01 --up z --frames 5-25x4 -q -o $space.json
+    "$BIN/supple" export fast/pet.model.npz fast/Stop.anim.npz 1.npz --format skin --weights --space $space --unit 0.01 --up z --frames 5-25x4 -q \
+        --stats $space.stats.json -o $space-weights.json
+done
+check "skinning modes for shaders, evaluated independently" "$("$python" - <<'PY' 2>why
+import json, numpy as np
+def read(name):
+    d = json.load(open(name))
+    def array(key):
+        a = d[key]
+        assert a['type'] == 'f32' and a['file'] == name.replace('.json', '.bin')
+        return np.fromfile(a['file'], '<f4', int(np.prod(a['shape'])), offset=a['offset']).reshape(a['shape']).astype(float)
+    T = array('maps')
+    if d['holds'] == 'products':
+        phi = array('products')
+    else:
+        w, x = array('weights'), array('rest')
+        phi = w[:, :, None] * np.append(x, np.ones((len(x), 1)), 1)[:, None]
+    assert T.shape == (d['frames'], d['modes'], 3, 4) and phi.shape == (d['vertices'], d['modes'], 4)
+    return d, np.einsum('fbrc,vbc->fvr', T, phi)
+for space in ('world', 'root'):
+    d, u = read(space + '.json')
+    points, rig, flesh = (np.load(f'{space}.{what}.npy').astype(float) for what in ('points', 'rig', 'displacement'))
+    assert (d['format'], d['version'], d['space'], d['unit'], d['up']) == ('supple skin modes', 1, space, 0.01, 'z')
+    assert (d['frame_start'], d['frame_step'], d['frames']) == (5, 4, 6) and d['vertices'] == points.shape[1]
+    size = np.abs(flesh).max()
+    assert size > 0.1 and np.abs(u - flesh).max() < 1e-5 * size, np.abs(u - flesh).max() / size
+    assert np.abs(rig + u - points).max() < 1e-6 * np.abs(points).max()
+    e, v = read(space + '-weights.json')
+    said = json.load(open(space + '.stats.json'))['weights_error_relative']
+    off = np.sqrt(((v - u) ** 2).sum() / (u ** 2).sum())
+    assert e['holds'] == 'weights' and 1e-4 < off < 0.2 and abs(off - said) < 1e-3 * off, (off, said)
+assert np.abs(read('world.json')[1] - read('root.json')[1]).max() > 0.01     # the root turns
+PY
+echo $?)" "$(tail -3 why)"
+run "$BIN/supple" export fast/pet.model.npz fast/Stop.anim.npz 1.npz --format skin --velocities -o x.json
+check "maps have no velocities" "$([ $status = 2 ] && [ ! -e x.json ] && [ ! -e x.bin ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" export fast/pet.model.npz fast/Stop.anim.npz 1.npz --weights -o x.json
+check "weights alone are of skinning modes" "$([ $status = 2 ] && [ ! -e x.json ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake pet.glb -o x --format skin
+check "a trained model has no skinning modes" "$([ $status = 2 ] && grep -q 'goes with --fast' err && [ ! -e x ]; echo $?)" "$status $(cat err)"
 
 run "$BIN/supple" bake --fast pet.glb -o bound --bound 3%
 check "a bound has nothing to hold against" "$([ $status = 2 ] && grep -q 'no estimate' err && [ ! -e bound ]; echo $?)" "$status $(cat err)"

@@ -243,6 +243,39 @@ static void eigenpairs_are_those_of_a_dense_solver(void **state)
     }
 }
 
+/* Twelve equal bodies have each eigenvalue twelve times, which is more than the solver has vectors at work. */
+static void none_of_many_equal_modes_is_missed(void **state)
+{
+    enum { COPIES = 12 };
+    body one = make(5, 4, 4, true), b = {0};
+    int64_t n = one.box.n, t = one.box.t;
+    double values[MODES], *W = take(COPIES * n * MODES);
+    (void)state;
+    b.box = one.box, b.box.n = COPIES * n, b.box.t = COPIES * t;
+    b.box.vertices = take(3 * COPIES * n), b.box.tets = malloc((size_t)(4 * COPIES * t) * sizeof *b.box.tets);
+    b.young = take(COPIES * t), b.poisson = take(COPIES * t), b.density = take(COPIES * t);
+    b.held = calloc((size_t)(COPIES * n), 1);
+    for (int64_t c = 0; c < COPIES; c++) {
+        for (int64_t v = 0; v < n; v++) {
+            for (int i = 0; i < 3; i++)
+                b.box.vertices[3 * (c * n + v) + i] = one.box.vertices[3 * v + i] + (i == 1 ? 2.0 * (double)c : 0);
+            b.held[c * n + v] = one.held[v];
+        }
+        for (int64_t e = 0; e < t; e++) {
+            for (int i = 0; i < 4; i++) b.box.tets[4 * (c * t + e) + i] = one.box.tets[4 * e + i] + (int32_t)(c * n);
+            b.young[c * t + e] = one.young[e], b.poisson[c * t + e] = one.poisson[e];
+            b.density[c * t + e] = one.density[e];
+        }
+    }
+    su_skinning_problem problem = problem_of(&b, NULL);
+    su_skinning_report report;
+    solve(&problem, values, W, &report);
+    assert_true(report.steps > 0);
+    for (int k = 1; k < MODES; k++) assert_true(fabs(values[k] - values[0]) < 1e-10 * values[0]);
+    free(W), free(b.box.vertices), free(b.box.tets), free(b.young), free(b.poisson), free(b.density), free(b.held);
+    body_free(&one);
+}
+
 /* Size of rows times vectors over the sizes of both. */
 static double seen(const body *b, const double *rows, int64_t count, const double *W)
 {
@@ -539,6 +572,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eigenpairs_are_those_of_a_dense_solver),
+        cmocka_unit_test(none_of_many_equal_modes_is_missed),
         cmocka_unit_test(the_rig_sees_nothing_of_the_modes),
         cmocka_unit_test(dependent_rows_are_dropped),
         cmocka_unit_test(shapes_bind_all_components),

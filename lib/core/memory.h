@@ -15,8 +15,13 @@ void *su_calloc(int64_t count, size_t size);
 /* The same, as a status with a message that names what was wanted. *out is untouched on failure. */
 su_status su_allocate(void *out, int64_t count, size_t size, const char *what, su_error *err);
 
+/* The same without zeros: for arrays of many megabytes that are written before they are read, whose pages then cost
+ * nothing until they are used. */
+su_status su_allocate_room(void *out, int64_t count, size_t size, const char *what, su_error *err);
+
 /* SU_ALLOC(&pointer, count, "what", err): typed by the pointer. */
 #define SU_ALLOC(out, count, what, err) su_allocate((void *)(out), (int64_t)(count), sizeof **(out), what, err)
+#define SU_ROOM(out, count, what, err) su_allocate_room((void *)(out), (int64_t)(count), sizeof **(out), what, err)
 
 /* An arena owns every block taken from it; zero-initialize it. Blocks are 64-byte aligned and zeroed. */
 typedef struct su_arena {

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The space holds so many blocks before it is cut down to its lowest KEPT_BLOCKS. */
-enum { BLOCKS = 8, KEPT_BLOCKS = 2 };
+/* The space holds so many times the vectors wanted before it is cut down to its lowest KEPT_TIMES of them. */
+enum { MOST_TIMES = 16, KEPT_TIMES = 2 };
+/* A vector counts as converged as long as its eigenvalue moves by less than this part of the largest wanted; the square
+ * of any tolerance is below that. */
+#define STILL 1e-10
 enum { MOST_STEPS = 400 };
 /* Below this size, or this multiple of the vectors wanted, all eigenpairs are found by LAPACK. */
 enum { DENSE_SIZE = 300, DENSE_MULTIPLE = 6 };
@@ -20,33 +23,40 @@ enum { DENSE_SIZE = 300, DENSE_MULTIPLE = 6 };
 
 typedef struct space {
     const su_block_operator *A;
-    int64_t block, most, m; /* vectors wanted and guarded, room, present */
-    double *V, *AV;         /* (most,size) vectors of the range of P, P A times them */
-    double *G;              /* (most,most) V'AV, both triangles */
-    double *Y, *theta;      /* (most,most), (most) its eigenvectors and values; theta is scratch while it grows */
-    double *X, *R, *room;   /* (block,size) Ritz vectors, residuals; scratch */
-    double *small;          /* (most,most) */
+    int64_t count, most, m;  /* vectors wanted, room, present */
+    double *V, *AV;          /* (most,size) vectors of the range of P, P A times them */
+    double *G;               /* (most,most) V'AV, both triangles */
+    double *Y, *theta;       /* (most,most), (most) its eigenvectors and values; theta is scratch while it grows */
+    double *X, *R, *room;    /* (kept,size) Ritz vectors, (width,size) their residuals; scratch as X */
+    double *small;           /* (most,most) */
+    double *error, *settled; /* (count) residual last seen; eigenvalue at which it was within the tolerance, or NAN */
+    int64_t *chosen;         /* (width) Ritz vectors at work */
     int64_t applications;
 } space;
 
 static void space_free(space *s)
 {
     free(s->V), free(s->AV), free(s->G), free(s->Y), free(s->theta), free(s->X), free(s->R), free(s->room);
-    free(s->small);
+    free(s->small), free(s->error), free(s->settled), free(s->chosen);
 }
 
-static su_status space_create(const su_block_operator *A, int64_t block, space *s, su_error *err)
+static su_status space_create(const su_block_operator *A, int64_t count, space *s, su_error *err)
 {
-    s->A = A, s->block = block, s->most = (BLOCKS + 1) * block;
-    SU_TRY(SU_ALLOC(&s->V, s->most * A->size, "eigenvectors", err));
-    SU_TRY(SU_ALLOC(&s->AV, s->most * A->size, "eigenvectors", err));
+    int64_t kept = KEPT_TIMES * count + A->width;
+    s->A = A, s->count = count, s->most = MOST_TIMES * count + A->width;
+    SU_TRY(SU_ROOM(&s->V, s->most * A->size, "eigenvectors", err));
+    SU_TRY(SU_ROOM(&s->AV, s->most * A->size, "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->G, s->most * s->most, "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->Y, s->most * s->most, "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->small, s->most * s->most, "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->theta, s->most, "eigenvectors", err));
-    SU_TRY(SU_ALLOC(&s->X, KEPT_BLOCKS * block * A->size, "eigenvectors", err));
-    SU_TRY(SU_ALLOC(&s->room, KEPT_BLOCKS * block * A->size, "eigenvectors", err));
-    return SU_ALLOC(&s->R, block * A->size, "eigenvectors", err);
+    SU_TRY(SU_ROOM(&s->X, kept * A->size, "eigenvectors", err));
+    SU_TRY(SU_ROOM(&s->room, kept * A->size, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->error, count, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->settled, count, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->chosen, A->width, "eigenvectors", err));
+    for (int64_t k = 0; k < count; k++) s->error[k] = INFINITY, s->settled[k] = NAN;
+    return SU_ROOM(&s->R, A->width * A->size, "eigenvectors", err);
 }
 
 static su_status project(const su_block_operator *A, int64_t columns, double *x, su_error *err)
@@ -131,7 +141,7 @@ static su_status ritz(space *s, su_error *err)
 /* Down to the lowest Ritz vectors. */
 static void restart(space *s)
 {
-    int64_t size = s->A->size, keep = KEPT_BLOCKS * s->block;
+    int64_t size = s->A->size, keep = KEPT_TIMES * s->count + s->A->width;
     combine(size, s->m, s->V, keep, s->Y, s->m, 1, 0, s->room);
     memcpy(s->V, s->room, (size_t)(keep * size) * sizeof *s->V);
     combine(size, s->m, s->AV, keep, s->Y, s->m, 1, 0, s->room);
@@ -142,38 +152,54 @@ static void restart(space *s)
     s->m = keep;
 }
 
-/* Preconditioned residuals of the Ritz vectors that have not converged into R, their number in *active; *worst: the
- * largest of the first `count`. */
-static su_status residuals(space *s, int64_t count, double tolerance, int64_t *active, double *worst, su_error *err)
+/* The lowest Ritz vectors that have not converged, at most A->width; *chosen of them. */
+static void choose(space *s, int64_t *chosen)
 {
-    int64_t size = s->A->size, block = s->block < s->m ? s->block : s->m, left = 0;
-    combine(size, s->m, s->V, block, s->Y, s->m, 1, 0, s->X);
-    combine(size, s->m, s->AV, block, s->Y, s->m, 1, 0, s->R);
-    for (int64_t k = 0; k < block; k++) cblas_daxpy((int)size, -s->theta[k], s->X + k * size, 1, s->R + k * size, 1);
-    SU_TRY(s->A->precondition(s->A->context, block, s->R, err));
-    SU_TRY(project(s->A, block, s->R, err));
-    *worst = 0;
-    for (int64_t k = 0; k < block; k++) {
+    int64_t there = s->count < s->m ? s->count : s->m;
+    *chosen = 0;
+    for (int64_t k = 0; k < there && *chosen < s->A->width; k++)
+        if (!(fabs(s->theta[k] - s->settled[k]) <= STILL * fabs(s->theta[there - 1]))) s->chosen[(*chosen)++] = k;
+}
+
+/* Preconditioned residuals of the chosen Ritz vectors, those that have converged left out, into R; *active of them. */
+static su_status residuals(space *s, int64_t chosen, double tolerance, int64_t *active, su_error *err)
+{
+    int64_t size = s->A->size;
+    *active = 0;
+    for (int64_t k = 0; k < chosen; k++)
+        memcpy(s->small + k * s->m, s->Y + s->chosen[k] * s->m, (size_t)s->m * sizeof *s->Y);
+    combine(size, s->m, s->V, chosen, s->small, s->m, 1, 0, s->X);
+    combine(size, s->m, s->AV, chosen, s->small, s->m, 1, 0, s->R);
+    for (int64_t k = 0; k < chosen; k++)
+        cblas_daxpy((int)size, -s->theta[s->chosen[k]], s->X + k * size, 1, s->R + k * size, 1);
+    SU_TRY(s->A->precondition(s->A->context, chosen, s->R, err));
+    SU_TRY(project(s->A, chosen, s->R, err));
+    for (int64_t k = 0; k < chosen; k++) {
         double norm = cblas_dnrm2((int)size, s->R + k * size, 1);
-        if (k < count) *worst = fmax(*worst, norm);
+        s->error[s->chosen[k]] = norm;
+        s->settled[s->chosen[k]] = norm <= tolerance ? s->theta[s->chosen[k]] : NAN;
         if (norm <= tolerance) continue;
-        if (left < k) memcpy(s->R + left * size, s->R + k * size, (size_t)size * sizeof *s->R);
-        left++;
+        if (*active < k) memcpy(s->R + *active * size, s->R + k * size, (size_t)size * sizeof *s->R);
+        (*active)++;
     }
-    *active = left;
     return SU_OK;
 }
 
 static su_status start(space *s, su_error *err)
 {
     su_random random = su_random_seed(20230806, 0);
-    int64_t entries = s->block * s->A->size;
+    int64_t entries = s->A->width * s->A->size;
     for (int64_t i = 0; i < entries; i++) s->R[i] = su_random_uniform(&random) - 0.5;
-    for (int pass = 0; pass < 2; pass++) { /* smooth from the start */
-        SU_TRY(s->A->precondition(s->A->context, s->block, s->R, err));
-        SU_TRY(project(s->A, s->block, s->R, err));
-    }
-    return extend(s, s->block, s->R, err);
+    SU_TRY(s->A->precondition(s->A->context, s->A->width, s->R, err)); /* smooth from the start */
+    SU_TRY(project(s->A, s->A->width, s->R, err));
+    return extend(s, s->A->width, s->R, err);
+}
+
+static double largest(int64_t count, const double *x)
+{
+    double most = 0;
+    for (int64_t k = 0; k < count; k++) most = fmax(most, x[k]);
+    return most;
 }
 
 static su_status solve(const su_block_operator *A, int64_t count, double tolerance, double *values, double *vectors,
@@ -181,29 +207,32 @@ static su_status solve(const su_block_operator *A, int64_t count, double toleran
 {
     space s = {0};
     su_status status;
-    SU_GO(space_create(A, count + SU_BLOCK_GUARD, &s, err));
+    SU_GO(space_create(A, count, &s, err));
     SU_GO(start(&s, err));
-    double worst = INFINITY;
     for (report->steps = 1;; report->steps++) {
-        int64_t active, before = s.m;
+        int64_t chosen, active = 0, before;
         if (su_progress_stopped(progress)) {
             status = su_fail(err, SU_AGAIN, "stopped");
             goto done;
         }
         SU_GO(ritz(&s, err));
-        if (s.m + s.block > s.most) restart(&s), before = s.m;
-        SU_GO(residuals(&s, count, tolerance, &active, &worst, err));
-        if (worst <= tolerance) break;
+        if (s.m + A->width > s.most) restart(&s);
+        before = s.m;
+        do {
+            choose(&s, &chosen);
+            if (chosen > 0) SU_GO(residuals(&s, chosen, tolerance, &active, err));
+        } while (chosen > 0 && active == 0);
+        if (chosen == 0 && s.m >= count) break;
         if (report->steps < MOST_STEPS) SU_GO(extend(&s, active, s.R, err));
         if (s.m == before) {
-            status = su_fail(err, SU_NUMERICS, "the eigensolver stands at an error of %.1e after %lld steps", worst,
-                             (long long)report->steps);
+            status = su_fail(err, SU_NUMERICS, "the eigensolver stands at an error of %.1e after %lld steps",
+                             largest(count, s.error), (long long)report->steps);
             goto done;
         }
     }
     memcpy(values, s.theta, (size_t)count * sizeof *values);
-    memcpy(vectors, s.X, (size_t)(count * A->size) * sizeof *vectors);
-    report->applications = s.applications, report->residual = worst;
+    combine(A->size, s.m, s.V, count, s.Y, s.m, 1, 0, vectors);
+    report->applications = s.applications, report->residual = largest(count, s.error);
 done:
     space_free(&s);
     return status;
@@ -248,7 +277,7 @@ su_status su_eigen_block(const su_block_operator *A, int64_t count, double toler
     if (count < 1 || count > A->rank)
         return su_fail(err, SU_INPUT, "%lld modes asked of %lld degrees of freedom", (long long)count,
                        (long long)A->rank);
-    if (A->size <= DENSE_SIZE || A->rank < DENSE_MULTIPLE * (count + SU_BLOCK_GUARD))
+    if (A->size <= DENSE_SIZE || A->rank < DENSE_MULTIPLE * (count + A->width))
         SU_TRY(solve_dense(A, count, values, vectors, err));
     else
         SU_TRY(solve(A, count, tolerance, values, vectors, report, progress, err));

@@ -7,15 +7,12 @@
 
 #include <stdint.h>
 
-/* Vectors looked for beside those wanted: the last ones converge at the rate of the gap behind these. The operator is
- * applied to at most so many columns more than are wanted at a time. */
-enum { SU_BLOCK_GUARD = 3 };
-
 /* What the method knows of the operator A (size,size), symmetric and semidefinite; `columns` vectors stand one after
  * the other. */
 typedef struct su_block_operator {
     int64_t size;
-    int64_t rank; /* dimension of the subspace that project leaves */
+    int64_t rank;  /* dimension of the subspace that project leaves */
+    int64_t width; /* columns that precondition takes at once best, and at most */
     /* y = A x */
     su_status (*apply)(void *context, int64_t columns, const double *x, double *y, su_error *err);
     /* x = T x in place, T near the inverse of A on the subspace that project leaves; errors of T cost steps, not
@@ -32,10 +29,10 @@ typedef struct su_block_report {
 } su_block_report;
 
 /* The `count` lowest eigenvalues of P A P on the range of P, ascending, and orthonormal vectors (count,size): block
- * Davidson (Davidson 1975; Morgan and Scott 1986), whose space grows by the preconditioned residuals of all vectors
- * that have not converged. From a fixed start; ends where all residuals are at most `tolerance`. The component of
- * largest size of each vector is positive. SU_INPUT where count > rank, SU_NUMERICS where it does not converge. report
- * may be NULL. */
+ * Davidson (Davidson 1975; Morgan and Scott 1986), whose space grows by the preconditioned residuals of the lowest
+ * `width` vectors that have not converged. From a fixed start; ends where all residuals are at most `tolerance`. The
+ * component of largest size of each vector is positive. SU_INPUT where count > rank, SU_NUMERICS where it does not
+ * converge. report may be NULL. */
 su_status su_eigen_block(const su_block_operator *A, int64_t count, double tolerance, double *values, double *vectors,
                          su_block_report *report, const su_progress *progress, su_error *err);
 

@@ -18,7 +18,7 @@
 
 /* L by supernodes (Davis 2006, "Direct methods for sparse linear systems"): columns that share their rows below. */
 struct su_factor_single {
-    int64_t size, supernodes, tallest;
+    int64_t size, supernodes, tallest, entries;
     int32_t *order;     /* (size) */
     int32_t *first;     /* (supernodes + 1) columns */
     int64_t *rows_at;   /* (supernodes + 1) in row */
@@ -37,13 +37,13 @@ void su_factor_single_free(su_factor_single *f)
 static su_status copy_pattern(const cholmod_factor *L, su_factor_single *f, su_error *err)
 {
     const SuiteSparse_long *super = L->super, *pi = L->pi, *px = L->px, *row = L->s, *order = L->Perm;
-    f->size = (int64_t)L->n, f->supernodes = (int64_t)L->nsuper;
+    f->size = (int64_t)L->n, f->supernodes = (int64_t)L->nsuper, f->entries = (int64_t)L->xsize;
     SU_TRY(SU_ALLOC(&f->order, f->size, "factor", err));
     SU_TRY(SU_ALLOC(&f->first, f->supernodes + 1, "factor", err));
     SU_TRY(SU_ALLOC(&f->rows_at, f->supernodes + 1, "factor", err));
     SU_TRY(SU_ALLOC(&f->values_at, f->supernodes, "factor", err));
     SU_TRY(SU_ALLOC(&f->row, (int64_t)L->ssize, "factor", err));
-    SU_TRY(SU_ALLOC(&f->value, (int64_t)L->xsize, "factor", err));
+    SU_TRY(SU_ROOM(&f->value, (int64_t)L->xsize, "factor", err));
     for (int64_t i = 0; i < f->size; i++) f->order[i] = (int32_t)order[i];
     for (int64_t k = 0; k <= f->supernodes; k++) f->first[k] = (int32_t)super[k], f->rows_at[k] = pi[k];
     for (int64_t k = 0; k < f->supernodes; k++) {
@@ -79,7 +79,7 @@ static su_status elimination_create(su_factor_single *f, const su_sparse *matrix
     int32_t *place = NULL;
     su_status status;
     e->f = f, e->matrix = matrix;
-    SU_GO(SU_ALLOC(&e->to, matrix->entries, "factor", err));
+    SU_GO(SU_ROOM(&e->to, matrix->entries, "factor", err));
     SU_GO(SU_ALLOC(&e->owner, n, "factor", err));
     SU_GO(SU_ALLOC(&e->local, n, "factor", err));
     SU_GO(SU_ALLOC(&e->head, f->supernodes, "factor", err));
@@ -91,7 +91,7 @@ static su_status elimination_create(su_factor_single *f, const su_sparse *matrix
         for (int32_t c = f->first[k]; c < f->first[k + 1]; c++) e->owner[c] = (int32_t)k;
         if (f->first[k + 1] - f->first[k] > widest) widest = f->first[k + 1] - f->first[k];
     }
-    SU_GO(SU_ALLOC(&e->product, widest * f->tallest, "factor", err));
+    SU_GO(SU_ROOM(&e->product, widest * f->tallest, "factor", err));
     for (int64_t j = 0; j < matrix->size; j++)
         for (int64_t k = matrix->start[j]; k < matrix->start[j + 1]; k++) {
             int32_t a = place[j], b = place[matrix->row[k]], column = a < b ? a : b, row = a < b ? b : a;
@@ -145,10 +145,7 @@ static bool factorize(elimination *e, double shift)
 {
     su_factor_single *f = e->f;
     const su_sparse *A = e->matrix;
-    memset(f->value, 0,
-           (size_t)(f->values_at[f->supernodes - 1] + (f->first[f->supernodes] - f->first[f->supernodes - 1]) *
-                                                          (f->rows_at[f->supernodes] - f->rows_at[f->supernodes - 1])) *
-               sizeof *f->value);
+    memset(f->value, 0, (size_t)f->entries * sizeof *f->value);
     for (int64_t j = 0; j < A->size; j++)
         for (int64_t k = A->start[j]; k < A->start[j + 1]; k++)
             f->value[e->to[k]] = (float)(A->row[k] == j ? (1 + shift) * A->value[k] : A->value[k]);
@@ -208,44 +205,95 @@ done:
 
 /* ---- solves ---- */
 
+/* Compiled for the vector units of several processors, chosen at load. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
+#else
+#define CLONES
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float lanes __attribute__((vector_size(4 * SU_FACTOR_LANES), aligned(4), may_alias));
+
+/* Columns of L in one pass over the rows below them, so that a row is loaded once for all. */
+enum { STRIP = 8 };
+
 const int32_t *su_factor_single_order(const su_factor_single *f) { return f->order; }
-int64_t su_factor_single_work(const su_factor_single *f, int64_t columns) { return f->tallest * columns; }
-static void forward(const su_factor_single *f, int64_t s, int64_t columns, float *x, float *work)
+int64_t su_factor_single_work(const su_factor_single *f) { return f->tallest * SU_FACTOR_LANES; }
+int64_t su_factor_single_entries(const su_factor_single *f) { return f->entries; }
+
+/* x (height) = L^-1 x of the first `width` columns, whose panel is L; what they say about rows below is taken from
+ * those. */
+INLINE void forward_panel(int width, int height, const float *L, lanes *x)
 {
-    int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]), c = (int)columns;
-    const float *L = f->value + f->values_at[s];
-    const int32_t *row = f->row + f->rows_at[s] + width;
-    float *own = x + f->first[s] * columns;
-    /* Rows of x are columns of its transpose: x' = x' L^-T */
-    cblas_strsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, c, width, 1, L, height, own, c);
-    if (height == width) return;
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasTrans, c, height - width, width, 1, own, c, L + width, height, 0,
-                work, c);
-    for (int r = 0; r < height - width; r++) {
-        float *to = x + row[r] * columns;
-        const float *from = work + r * columns;
-        for (int64_t k = 0; k < columns; k++) to[k] -= from[k];
+    for (int j = 0; j < width; j += STRIP) {
+        int some = width - j < STRIP ? width - j : STRIP;
+        const float *own = L + (int64_t)j * height;
+        lanes y[STRIP];
+        for (int a = 0; a < some; a++) {
+            lanes sum = x[j + a];
+            for (int b = 0; b < a; b++) sum -= own[(int64_t)b * height + j + a] * y[b];
+            x[j + a] = y[a] = sum / own[(int64_t)a * height + j + a];
+        }
+        if (some == STRIP)
+            for (int r = j + STRIP; r < height; r++) {
+                lanes sum = x[r];
+                for (int b = 0; b < STRIP; b++) sum -= own[(int64_t)b * height + r] * y[b];
+                x[r] = sum;
+            }
+        else
+            for (int r = j + some; r < height; r++)
+                for (int b = 0; b < some; b++) x[r] -= own[(int64_t)b * height + r] * y[b];
     }
 }
 
-void su_factor_single_forward(const su_factor_single *f, int64_t columns, float *x, float *work)
+/* x (width) = L^-T x, the rows below being known. */
+INLINE void backward_panel(int width, int height, const float *L, lanes *x)
 {
-    for (int64_t s = 0; s < f->supernodes; s++) forward(f, s, columns, x, work);
+    for (int j = (width - 1) / STRIP * STRIP; j >= 0; j -= STRIP) {
+        int some = width - j < STRIP ? width - j : STRIP;
+        const float *own = L + (int64_t)j * height;
+        lanes sum[STRIP] = {{0}};
+        if (some == STRIP)
+            for (int r = j + STRIP; r < height; r++) {
+                lanes here = x[r];
+                for (int b = 0; b < STRIP; b++) sum[b] += own[(int64_t)b * height + r] * here;
+            }
+        else
+            for (int r = j + some; r < height; r++)
+                for (int b = 0; b < some; b++) sum[b] += own[(int64_t)b * height + r] * x[r];
+        for (int a = some - 1; a >= 0; a--) {
+            lanes left = x[j + a] - sum[a];
+            for (int b = a + 1; b < some; b++) left -= own[(int64_t)a * height + j + b] * x[j + b];
+            x[j + a] = left / own[(int64_t)a * height + j + a];
+        }
+    }
 }
 
-void su_factor_single_backward(const su_factor_single *f, int64_t columns, float *x, float *work)
+CLONES void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
 {
-    int c = (int)columns;
+    lanes *x = (lanes *)values, *work = (lanes *)scratch;
+    for (int64_t s = 0; s < f->supernodes; s++) {
+        int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
+        const int32_t *row = f->row + f->rows_at[s];
+        const float *own = values + (int64_t)SU_FACTOR_LANES * f->first[s];
+        bool reached = false;
+        for (int k = 0; k < SU_FACTOR_LANES * width && !reached; k++) reached = own[k] != 0;
+        if (!reached) continue;
+        for (int r = 0; r < height; r++) work[r] = x[row[r]];
+        forward_panel(width, height, f->value + f->values_at[s], work);
+        for (int r = 0; r < height; r++) x[row[r]] = work[r];
+    }
+}
+
+CLONES void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
+{
+    lanes *x = (lanes *)values, *work = (lanes *)scratch;
     for (int64_t s = f->supernodes - 1; s >= 0; s--) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
-        const float *L = f->value + f->values_at[s];
-        const int32_t *row = f->row + f->rows_at[s] + width;
-        float *own = x + f->first[s] * columns;
-        for (int r = 0; r < height - width; r++)
-            memcpy(work + r * columns, x + row[r] * columns, (size_t)columns * sizeof *x);
-        if (height > width)
-            cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, c, width, height - width, -1, work, c, L + width,
-                        height, 1, own, c);
-        cblas_strsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, c, width, 1, L, height, own, c);
+        const int32_t *row = f->row + f->rows_at[s];
+        for (int r = 0; r < height; r++) work[r] = x[row[r]];
+        backward_panel(width, height, f->value + f->values_at[s], work);
+        for (int r = 0; r < width; r++) x[row[r]] = work[r];
     }
 }

@@ -15,10 +15,15 @@ void su_factor_single_free(su_factor_single *factor);
 /* order (size), borrowed: row order[k] of the matrix is row k of the factor. */
 const int32_t *su_factor_single_order(const su_factor_single *factor);
 
-/* x = L^-1 x and x = L^-T x, in the order of the factor: x (size,columns), the columns of a row beside each other. work
- * (su_factor_single_work(factor, columns)) is scratch. */
-int64_t su_factor_single_work(const su_factor_single *factor, int64_t columns);
-void su_factor_single_forward(const su_factor_single *factor, int64_t columns, float *x, float *work);
-void su_factor_single_backward(const su_factor_single *factor, int64_t columns, float *x, float *work);
+/* Right-hand sides that are solved for at once. */
+enum { SU_FACTOR_LANES = 8 };
+
+/* x = L^-1 x and x = L^-T x, in the order of the factor: x (size,SU_FACTOR_LANES), a row's beside each other. work
+ * (su_factor_single_work(factor)) is scratch. Forward solves cost only what right-hand sides with few entries reach. */
+int64_t su_factor_single_work(const su_factor_single *factor);
+void su_factor_single_forward(const su_factor_single *factor, float *x, float *work);
+void su_factor_single_backward(const su_factor_single *factor, float *x, float *work);
+/* entries of L */
+int64_t su_factor_single_entries(const su_factor_single *factor);
 
 #endif

@@ -40,9 +40,9 @@ void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y)
     }
 }
 
-enum { TOGETHER = 8 }; /* vectors interleaved, so that an entry is read once for all */
+enum { TOGETHER = SU_SPARSE_LANES };
 
-static void multiply_together(const su_sparse *matrix, const double *x, double *y)
+void su_sparse_multiply_interleaved(const su_sparse *matrix, const double *x, double *y)
 {
     memset(y, 0, (size_t)(TOGETHER * matrix->size) * sizeof *y);
     for (int64_t j = 0; j < matrix->size; j++) {
@@ -74,7 +74,7 @@ su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const 
             int64_t first = TOGETHER * p, some = count - first < TOGETHER ? count - first : TOGETHER;
             for (int64_t k = 0; k < some; k++)
                 for (int64_t i = 0; i < size; i++) in[TOGETHER * i + k] = x[(first + k) * size + i];
-            multiply_together(matrix, in, out);
+            su_sparse_multiply_interleaved(matrix, in, out);
             for (int64_t k = 0; k < some; k++)
                 for (int64_t i = 0; i < size; i++) y[(first + k) * size + i] = out[TOGETHER * i + k];
         }

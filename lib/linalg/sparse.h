@@ -20,6 +20,10 @@ su_status su_sparse_clone_pattern(const su_sparse *pattern, su_sparse *out, su_e
 void su_sparse_free(su_sparse *matrix);
 /* y = A x */
 void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y);
+/* Vectors of su_sparse_multiply_interleaved. */
+enum { SU_SPARSE_LANES = 8 };
+/* The same for x, y (size,SU_SPARSE_LANES), the entries of a row beside each other. */
+void su_sparse_multiply_interleaved(const su_sparse *matrix, const double *x, double *y);
 /* The same for `count` vectors, one after the other in x and y, several in one pass over A; no bit differs from one at
  * a time. */
 su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const double *x, double *y, int threads,

@@ -334,7 +334,8 @@ su_status export_describe(su_tool *tool, job *j)
     if (!(j->fps > 0.0)) return su_fail(&tool->err, SU_INPUT, "%s: %g frames a second", j->anim_path, j->fps);
     j->number = su_meta_number(meta, "frame_start", anim->times[0] * j->fps);
     SU_TRY(choose_frames(tool, j));
-    su_cache_format format = su_cache_format_of(tool->output, (su_cache_format)j->set.format);
+    bool skin = j->set.format == FORMAT_SKIN_NUMBER; /* thinks of units as textures do */
+    su_cache_format format = skin ? SU_CACHE_VAT : su_cache_format_of(tool->output, (su_cache_format)j->set.format);
     if (j->set.space == SU_SPACE_OBJECT + 1) j->set.space = SU_SPACE_OBJECT; /* "local", the older word */
     if ((j->set.over || j->set.asset) && format != SU_CACHE_USD && format != SU_CACHE_USDC)
         return su_fail(&tool->err, SU_USAGE,
@@ -344,6 +345,7 @@ su_status export_describe(su_tool *tool, job *j)
     if (j->set.over && j->set.space == SU_SPACE_WORLD && j->anim.object_xform) j->set.space = SU_SPACE_OBJECT;
     if (format == SU_CACHE_GLB) SU_TRY(prepare_glb(tool, j));
     if (format == SU_CACHE_VAT) SU_TRY(prepare_vat(tool, j));
+    if (skin) j->set.normals = false;
     if (j->set.what == WHAT_DISPLACEMENT && j->set.normals)
         return su_fail(&tool->err, SU_USAGE, "displacements have no normals");
     double unit = j->set.unit > 0.0 ? j->set.unit : su_meta_number(meta, "source_unit", 1.0);
@@ -394,6 +396,6 @@ su_status export_describe(su_tool *tool, job *j)
                                   .clip = su_meta_text(meta, "clip", NULL),
                                   .application = "supple " SU_VERSION};
     if (format == SU_CACHE_GLB) SU_TRY(keep_skin(tool, j));
-    SU_TRY(choose_objects(tool, j, format));
+    SU_TRY(choose_objects(tool, j, skin ? SU_CACHE_AUTO : format));
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }

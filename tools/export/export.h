@@ -16,12 +16,16 @@
 
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
+/* --format skin, behind the formats of caches: no cache of vertices, and no extension of its own. */
+#define FORMAT_SKIN "skin"
+enum { FORMAT_SKIN_NUMBER = SU_CACHE_USDC + 1 };
+
 typedef struct settings {
     int format, space, up, what, morphs, joints, texture, samples;
     const char *frames, *amplitude, *bind, *shutter, *under, *asset;
     double unit, offset, morph_error;
     su_list objects;
-    bool velocities, normals, rig, no_skin, flat, over, subdivision;
+    bool velocities, normals, rig, no_skin, flat, over, subdivision, weights;
 } settings;
 
 /* What is written of the source's mesh where only some objects are. */
@@ -79,5 +83,8 @@ static inline int64_t export_whole(const job *j) { return j->set.bind ? j->carri
 su_status export_describe(su_tool *tool, job *j);
 /* All frames, rebuilt `block` at a time, handed to the writer. */
 su_status export_frames(su_tool *tool, job *j, su_cache_writer *writer, int64_t block);
+
+/* --format skin, in place of frames. */
+su_status export_skin(su_tool *tool, job *j);
 
 #endif

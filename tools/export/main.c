@@ -191,11 +191,24 @@ static void report(su_tool *tool, const job *j)
     if (j->report.approximated) report_morphs(tool, j);
 }
 
+static su_status write_skin(su_tool *tool, job *j)
+{
+    char *text = provenance(tool);
+    if (!text) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "out of memory");
+    j->layout.provenance = text;
+    su_status status = export_skin(tool, j);
+    free(text);
+    return status;
+}
+
 static su_status run(su_tool *tool, job *j)
 {
     SU_TRY(load(tool, j));
     SU_TRY(export_describe(tool, j));
-    if (tool->dry_run) return SU_OK;
+    if (j->set.weights && j->set.format != FORMAT_SKIN_NUMBER)
+        return su_fail(&tool->err, SU_USAGE, "--weights goes with --format skin");
+    if (tool->dry_run && j->set.format != FORMAT_SKIN_NUMBER) return SU_OK;
+    if (j->set.format == FORMAT_SKIN_NUMBER) return write_skin(tool, j);
     int64_t bytes = 48 * j->anim.nbar, block = bytes > 0 ? (64 << 20) / bytes : 1;
     block = block < 1 ? 1 : block > SU_RECONSTRUCT_BLOCK ? SU_RECONSTRUCT_BLOCK : block;
     SU_TRY(allocate(tool, j, block));
@@ -227,12 +240,13 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.set.format,
      .argument = "FORMAT",
-     .choices = SU_CACHE_FORMATS,
+     .choices = SU_CACHE_FORMATS "|" FORMAT_SKIN,
      .help = "By the name's extension (auto, default), or this: abc Alembic, usda, usdc, pc2, mdd, obj (numbered "
              "files: "
              "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat "
              "(.json: "
-             "vertex-animation textures for games, their description and their mesh)."},
+             "vertex-animation textures for games, their description and their mesh); skin (.json: skinning modes for "
+             "vertex shaders, of a model that has them)."},
     {.name = "space",
      .kind = SU_OPT_CHOICE,
      .target = &j.set.space,
@@ -348,6 +362,11 @@ static const su_option options[] = {
      .argument = "KIND",
      .choices = "float|half|png",
      .help = "Texels of vertex-animation textures: float (default) or half OpenEXR, or PNG of 16 bits."},
+    {.name = "weights",
+     .kind = SU_OPT_FLAG,
+     .target = &j.set.weights,
+     .help = "skin: a weight a mode and vertex, a quarter of the numbers, instead of its product with the place; what "
+             "that leaves is printed."},
     {.name = "amplitude",
      .kind = SU_OPT_TEXT,
      .target = &j.set.amplitude,
