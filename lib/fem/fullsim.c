@@ -56,6 +56,7 @@ struct su_fullsim {
     instant now, next;
     double *u, *u_next, *carried, *inertial; /* (n,3) */
     double *touched;                         /* (n,3) positions to look for contacts at */
+    double *from;                            /* (n,3) where a step begins, in the root frame of its end */
     double *gravity;                         /* (n,3) of each vertex at the instant that a step leads to, m/s^2 */
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
@@ -185,12 +186,18 @@ static void keep_loads(su_fullsim *s, const double *u)
 
 /* ---- contact of the flesh with itself ---- */
 
-/* For steps to an instant from `before` (n,3; NULL: statics), with u there to look for contacts at. */
+/* For steps to an instant from `before` (n,3, in the world; NULL: statics), with u there to look for contacts at. */
 static su_status begin_contact(su_fullsim *s, const instant *at, double h, const double *u, const double *before,
                                su_implicit_step *step, su_error *err)
 {
     if (!s->contact) return SU_OK;
-    su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL);
+    for (int64_t v = 0; v < s->body.n && before; v++) {
+        double d[3];
+        su_sub3(before + 3 * v, at->c, d);
+        su_tmulv3(at->Q, d, s->from + 3 * v);
+    }
+    su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL,
+                          before ? s->from : NULL);
     step->contact = s->contact;
     if (!before) return SU_OK;
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = at->x[i] + u[i];
@@ -206,7 +213,7 @@ static su_status measure_contact(su_fullsim *s, su_error *err)
     SU_TRY(begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
     SU_TRY(su_self_contact_depths(s->contact, s->touched, &s->record.contact, err));
-    su_self_contact_begin(s->contact, NULL);
+    su_self_contact_begin(s->contact, NULL, NULL);
     SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));
     s->record.rig_depth = rig.deepest;
     return SU_OK;
@@ -624,9 +631,11 @@ su_status su_check_whole_fit(const su_tet *tet, const su_fit *fit, su_error *err
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
 {
     int64_t n3 = 3 * s->body.n;
-    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->gravity, &s->y, &s->y_before, &s->touched};
+    double **arrays[] = {&s->u, &s->u_next,   &s->carried, &s->inertial, &s->gravity,
+                         &s->y, &s->y_before, &s->touched, &s->from};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
-    for (int i = 0; i < 8; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->contact_k = su_arena_alloc(&s->arena, s->body.n, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;

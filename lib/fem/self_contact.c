@@ -1,10 +1,14 @@
 #include "fem/self_contact.h"
 
+#include "contact/contact_entry.h"
 #include "core/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A pair may bring so much of its own energy along: what steps lose elsewhere is more. */
+static const double BROUGHT = 0.01;
 
 /* One number of the lower triangle that pairs add. */
 typedef struct entry {
@@ -19,6 +23,8 @@ struct su_self_contact {
     su_contact_pair *base;  /* met since the step began, as they were where something was met last */
     su_contact_pair *pairs; /* the same at the last positions */
     int64_t count, room;
+    double *before; /* (n,3) where the step began */
+    bool steps;     /* it did */
     bool frozen;    /* ways keep their normal and the place where they end */
     int32_t *first; /* (n) one more than the first pair of each vertex; 0: none */
     int32_t *next;  /* (room) and than the next one */
@@ -49,6 +55,7 @@ su_status su_self_contact_create(const su_elastic *body, const double *neutral, 
     SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
     SU_GO(SU_ALLOC(&s->entry_start, 3 * body->free_count + 1, "contact", err));
     SU_GO(SU_ALLOC(&s->first, body->n, "contact", err));
+    SU_GO(SU_ALLOC(&s->before, 3 * body->n, "contact", err));
     SU_GO(SU_ALLOC(&s->start, 3 * body->free_count + 1, "contact", err));
     s->extended.size = 3 * body->free_count;
     *out = s;
@@ -64,8 +71,8 @@ void su_self_contact_free(su_self_contact *s)
     su_cholesky_free(s->factor);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->grips), free(s->entries), free(s->sorted),
-        free(s->entry_start), free(s->start), free(s->row), free(s->stiff);
+    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->before), free(s->grips), free(s->entries),
+        free(s->sorted), free(s->entry_start), free(s->start), free(s->row), free(s->stiff);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
 }
@@ -96,7 +103,7 @@ static bool have(const su_self_contact *s, const su_contact_pair *pair)
 {
     if (s->frozen && s->first[pair->vertex]) return true;
     for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1])
-        if (su_contact_same(&s->shape, s->pairs + k - 1, pair)) return true;
+        if (s->pairs[k - 1].held || su_contact_same(&s->shape, s->pairs + k - 1, pair)) return true;
     return false;
 }
 
@@ -119,6 +126,21 @@ static void follow(su_self_contact *s, const double *y)
 
 void su_self_contact_freeze(su_self_contact *s) { s->frozen = true; }
 
+/* Holds the ways that bring energy along; *held: how many. */
+static su_status hold(su_self_contact *s, const double *y, int64_t *held, su_error *err)
+{
+    if (!s->steps || s->frozen) return SU_OK;
+    for (int64_t k = 0; k < s->count; k++) {
+        su_contact_pair *pair = s->pairs + k, none = {0}, start;
+        double most = BROUGHT * su_contact_energy(1, pair);
+        if (pair->held || !(su_contact_brought(&s->shape, s->before, y, pair, &none) > most)) continue;
+        SU_TRY(su_contact_find_start(s->finder, pair, &start, err));
+        if (su_contact_brought(&s->shape, s->before, y, pair, &start) > most)
+            *held += su_contact_enter(&s->shape, s->before, y, &start, pair);
+    }
+    return SU_OK;
+}
+
 su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met, su_error *err)
 {
     const su_contact_pair *found;
@@ -134,13 +156,16 @@ su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met
         s->next[s->count] = s->first[found[k].vertex];
         s->first[found[k].vertex] = (int32_t)++s->count;
     }
+    SU_TRY(hold(s, y, met, err));
     if (s->count && !s->frozen) memcpy(s->base, s->pairs, (size_t)s->count * sizeof *s->base);
     return SU_OK;
 }
 
-void su_self_contact_begin(su_self_contact *s, const double *rest)
+void su_self_contact_begin(su_self_contact *s, const double *rest, const double *before)
 {
-    s->grip_count = 0, s->frozen = false;
+    s->grip_count = 0, s->frozen = false, s->steps = before != NULL;
+    if (before) memcpy(s->before, before, (size_t)(3 * s->body->n) * sizeof *before);
+    su_contact_finder_start(s->finder, before);
     for (int64_t k = 0; k < s->count; k++) s->first[s->pairs[k].vertex] = 0;
     s->count = 0;
     su_contact_finder_allow(s->finder, rest);
