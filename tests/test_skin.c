@@ -237,7 +237,7 @@ static void all_solvers_find_one_shape(void **unused)
             su_equilibrium_settings settings = {
                 .tolerance = 1e-9, .inexact = 0.05, .most = 200, .surface = method == SU_SKIN_SURFACE};
             su_equilibrium_result result;
-            su_skin_contacts contacts = {find_floor, &floor};
+            su_skin_contacts contacts = {find_floor, NULL, &floor};
             assert_int_equal(su_skin_factors_create(&f.body, (su_skin_method)method, 4, 1, &factors, &err), SU_OK);
             assert_int_equal(su_pose_solver_create(factors, &solver, &err), SU_OK);
             assert_int_equal(su_pose_solver_set(solver, f.R, f.Q, &err), SU_OK);

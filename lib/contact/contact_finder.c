@@ -19,6 +19,8 @@ static const double LOOSE = 1.5;   /* a tree is made anew when its boxes have so
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */
 static const double SLIDE = 0.05;
+/* Barycentrics of a vertex on the face between two tets are rounded below 0 in both: it must not fall through. */
+static const double SEAM = 1e-9;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
@@ -40,6 +42,17 @@ typedef struct chunk {
     bool failed;
 } chunk;
 
+/* The pairs of another shape, of the vertices that had to be looked for. */
+typedef struct other_shape {
+    double *at; /* (n,3) */
+    bool on;
+    chunk found;
+    int32_t *first;  /* (n) first of a vertex's pairs, -1: not looked for */
+    int32_t *count;  /* (n) */
+    int32_t *sought; /* (sought_count) those vertices */
+    int64_t sought_count;
+} other_shape;
+
 struct su_contact_finder {
     const su_contact_body *body;
     int threads;
@@ -57,13 +70,8 @@ struct su_contact_finder {
     bool listed;
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
-    double *rest_at; /* (n,3) the shape whose overlaps are allowed */
-    bool allows;
-    chunk rest;          /* its pairs, of the vertices that had to be looked for */
-    int32_t *rest_first; /* (n) first of a vertex's pairs, -1: not looked for */
-    int32_t *rest_count; /* (n) */
-    int32_t *sought;     /* (sought_count) those vertices */
-    int64_t sought_count;
+    other_shape rest;   /* whose overlaps are allowed */
+    other_shape before; /* where a step began */
     su_arena arena;
 };
 
@@ -73,7 +81,7 @@ void su_contact_finder_free(su_contact_finder *f)
 {
     if (!f) return;
     for (int c = 0; f->chunks && c < f->threads; c++) free_chunk(f->chunks + c);
-    free_chunk(&f->rest);
+    free_chunk(&f->rest.found), free_chunk(&f->before.found);
     su_boxtree_free(&f->tree);
     free(f->pair);
     su_arena_free(&f->arena);
@@ -109,6 +117,16 @@ done:
     return status;
 }
 
+static void take_shape(su_contact_finder *f, other_shape *shape)
+{
+    int64_t n = f->body->n;
+    shape->at = su_arena_alloc(&f->arena, 3 * n, sizeof *shape->at);
+    shape->first = su_arena_alloc(&f->arena, n, sizeof *shape->first);
+    shape->count = su_arena_alloc(&f->arena, n, sizeof *shape->count);
+    shape->sought = su_arena_alloc(&f->arena, n, sizeof *shape->sought);
+    shape->found.mark = su_arena_alloc(&f->arena, n, sizeof *shape->found.mark);
+}
+
 su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
                                    int64_t tet_count, const int32_t *tets, int threads, su_contact_finder **out,
                                    su_error *err)
@@ -125,21 +143,17 @@ su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_c
     f->watch = su_arena_alloc(&f->arena, body->n, sizeof *f->watch);
     f->k = su_arena_alloc(&f->arena, body->n, sizeof *f->k);
     f->box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->box);
-    f->rest_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->rest_at);
-    f->rest_first = su_arena_alloc(&f->arena, body->n, sizeof *f->rest_first);
-    f->rest_count = su_arena_alloc(&f->arena, body->n, sizeof *f->rest_count);
-    f->sought = su_arena_alloc(&f->arena, body->n, sizeof *f->sought);
+    take_shape(f, &f->rest), take_shape(f, &f->before);
     f->list_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->list_at);
     f->start = su_arena_alloc(&f->arena, f->vertices + f->threads, sizeof *f->start);
     f->chunks = su_arena_alloc(&f->arena, f->threads, sizeof *f->chunks);
-    f->rest.mark = su_arena_alloc(&f->arena, body->n, sizeof *f->rest.mark);
     for (int c = 0; f->chunks && c < f->threads; c++)
         f->chunks[c].mark = su_arena_alloc(&f->arena, body->n, sizeof *f->chunks[c].mark);
     if (f->arena.failed) {
         status = su_fail(err, SU_AGAIN, "no memory for contact");
         goto done;
     }
-    for (int64_t v = 0; v < body->n; v++) f->rest_first[v] = -1;
+    for (int64_t v = 0; v < body->n; v++) f->rest.first[v] = f->before.first[v] = -1;
     SU_GO(order_vertices(f, vertices ? vertices : body->vertex, err));
     for (int64_t i = 0; i < f->tets; i++) f->tet[i] = tets ? tets[i] : (int32_t)i;
     SU_GO(find_watched(f, err));
@@ -312,8 +326,9 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], doubl
     const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
                  *d = y + 3 * (int64_t)tet[3];
     for (int i = 0; i < 3; i++) {
-        if (p[i] < a[i] && p[i] < b[i] && p[i] < c[i] && p[i] < d[i]) return false;
-        if (p[i] > a[i] && p[i] > b[i] && p[i] > c[i] && p[i] > d[i]) return false;
+        double low = fmin(fmin(a[i], b[i]), fmin(c[i], d[i])), high = fmax(fmax(a[i], b[i]), fmax(c[i], d[i]));
+        double seam = SEAM * (high - low);
+        if (p[i] < low - seam || p[i] > high + seam) return false;
     }
     double m[9], inverse[9], r[3];
     su_tet_edges(a, b, c, d, m);
@@ -321,7 +336,7 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], doubl
     su_sub3(p, a, r);
     su_mulv3(inverse, r, bary + 1);
     bary[0] = 1 - bary[1] - bary[2] - bary[3];
-    return bary[0] >= 0 && bary[1] >= 0 && bary[2] >= 0 && bary[3] >= 0;
+    return fmin(fmin(bary[0], bary[1]), fmin(bary[2], bary[3])) >= -SEAM;
 }
 
 /* Where a pair's way ends, in the neutral shape. */
@@ -351,26 +366,36 @@ static bool outward(const double *y, const int32_t *corner, const double way[3])
     return su_dot3(way, normal) > 0;
 }
 
+/* The foot on the plane of the pair's triangle. */
+static bool on_plane(const su_contact_body *body, const double *y, su_contact_pair *pair)
+{
+    pair->plane = true;
+    return su_contact_foot(body, y, y + 3 * (int64_t)pair->vertex, pair->triangle, pair->bary);
+}
+
+/* The nearest point of the surface, or the foot on a plane where that borders on what is related to the vertex. */
+static bool nearest_end(const su_contact_body *body, const double *y, su_contact_pair *pair)
+{
+    double depth = su_contact_descend_apart(body, y, pair->vertex, &pair->triangle, pair->bary);
+    pair->plane = false;
+    if (!(depth > 0) || isinf(depth)) return false;
+    if (su_contact_borders(body, pair->vertex, pair->triangle, pair->bary)) return on_plane(body, y, pair);
+    return su_contact_behind(body, y, y + 3 * (int64_t)pair->vertex, pair->triangle, pair->bary);
+}
+
 /* The pair's way at y, from its triangle on; returns its depth, 0 where there is none: on the outer side. */
 static double follow(const su_contact_body *body, const double *y, su_contact_pair *pair)
 {
+    pair->depth = 0;
+    if (!(pair->held ? on_plane(body, y, pair) : nearest_end(body, y, pair))) return 0;
     const double *p = y + 3 * (int64_t)pair->vertex;
-    double depth = su_contact_descend_apart(body, y, pair->vertex, &pair->triangle, pair->bary);
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
-    pair->depth = 0, pair->plane = false;
-    if (!(depth > 0) || isinf(depth)) return 0;
-    if (su_contact_borders(body, pair->vertex, pair->triangle, pair->bary)) {
-        pair->plane = true;
-        if (!su_contact_foot(body, y, p, pair->triangle, pair->bary)) return 0;
-    } else if (!su_contact_behind(body, y, p, pair->triangle, pair->bary)) {
-        return 0;
-    }
     double way[3];
     for (int i = 0; i < 3; i++) {
         way[i] = -p[i];
         for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * y[3 * (int64_t)corner[j] + i];
     }
-    depth = su_norm3(way);
+    double depth = su_norm3(way);
     if (!(depth > 0) || (pair->plane && !(outward(y, corner, way)))) return 0;
     for (int i = 0; i < 3; i++) pair->normal[i] = way[i] / depth;
     pair->depth = depth;
@@ -481,7 +506,37 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
     return SU_OK;
 }
 
-/* ---- what the rest shape has overlapping ---- */
+/* ---- pairs of other shapes ---- */
+
+static void set_shape(const su_contact_finder *f, other_shape *shape, const double *x)
+{
+    shape->on = x;
+    for (int64_t k = 0; k < shape->sought_count; k++) shape->first[shape->sought[k]] = -1;
+    shape->sought_count = shape->found.pairs = 0;
+    if (x) memcpy(shape->at, x, (size_t)(3 * f->body->n) * sizeof *x);
+}
+
+/* The pairs that another shape has of the vertices of some pairs. */
+static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, const su_contact_pair *pairs,
+                      su_error *err)
+{
+    bool prepared = false;
+    chunk *into = &shape->found;
+    for (int64_t k = 0; k < count; k++) {
+        int32_t v = pairs[k].vertex;
+        if (shape->first[v] >= 0) continue;
+        if (!prepared) SU_TRY(prepare_tree(f, shape->at, err));
+        prepared = true;
+        into->tets = 0, into->failed = false;
+        ask_tree(f, into, shape->at, 1, &v, 0);
+        append_near(f, into, shape->at, v, 0);
+        shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
+        append_pairs(f, into, shape->at, v, into->tets, into->tet);
+        shape->count[v] = (int32_t)into->pairs - shape->first[v];
+        if (into->failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+    }
+    return SU_OK;
+}
 
 /* The deepest that the rest shape has v near this way, m: in pairs of its own, or below the surface that the way leads
  * to, since tets that skinning has turned inside out hold nothing. */
@@ -489,40 +544,27 @@ static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
 {
     double slide = SLIDE * f->body->diagonal;
     su_contact_pair there = *pair;
-    double most = follow(f->body, f->rest_at, &there);
-    const su_contact_pair *rest = f->rest.pair + f->rest_first[pair->vertex];
-    for (int32_t i = 0; i < f->rest_count[pair->vertex]; i++) {
+    double most = follow(f->body, f->rest.at, &there);
+    const su_contact_pair *rest = f->rest.found.pair + f->rest.first[pair->vertex];
+    for (int32_t i = 0; i < f->rest.count[pair->vertex]; i++) {
         double share = fmin(2 - apart(f->body, pair, rest + i) / slide, 1);
         most = fmax(most, share * rest[i].depth);
     }
     return most;
 }
 
-void su_contact_finder_allow(su_contact_finder *f, const double *x)
-{
-    f->allows = x;
-    for (int64_t k = 0; k < f->sought_count; k++) f->rest_first[f->sought[k]] = -1;
-    f->sought_count = f->rest.pairs = 0;
-    if (x) memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
-}
+void su_contact_finder_allow(su_contact_finder *f, const double *x) { set_shape(f, &f->rest, x); }
 
-/* The pairs that the rest shape has of the vertices of some pairs. */
-static su_status seek_rest(su_contact_finder *f, int64_t count, const su_contact_pair *pairs, su_error *err)
+void su_contact_finder_start(su_contact_finder *f, const double *x) { set_shape(f, &f->before, x); }
+
+su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pair, su_contact_pair *start,
+                                su_error *err)
 {
-    bool prepared = false;
-    for (int64_t k = 0; k < count; k++) {
-        int32_t v = pairs[k].vertex;
-        if (f->rest_first[v] >= 0) continue;
-        if (!prepared) SU_TRY(prepare_tree(f, f->rest_at, err));
-        prepared = true;
-        f->rest.tets = 0, f->rest.failed = false;
-        ask_tree(f, &f->rest, f->rest_at, 1, &v, 0);
-        append_near(f, &f->rest, f->rest_at, v, 0);
-        f->rest_first[v] = (int32_t)f->rest.pairs, f->sought[f->sought_count++] = v;
-        append_pairs(f, &f->rest, f->rest_at, v, f->rest.tets, f->rest.tet);
-        f->rest_count[v] = (int32_t)f->rest.pairs - f->rest_first[v];
-        if (f->rest.failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-    }
+    *start = (su_contact_pair){0};
+    SU_TRY(seek(f, &f->before, 1, pair, err));
+    const su_contact_pair *found = f->before.found.pair + f->before.first[pair->vertex];
+    for (int32_t i = 0; i < f->before.count[pair->vertex]; i++)
+        if (found[i].depth > start->depth && su_contact_same(f->body, pair, found + i)) *start = found[i];
     return SU_OK;
 }
 
@@ -532,8 +574,8 @@ su_status su_contact_find(su_contact_finder *f, const double *y, const su_contac
     *pairs = NULL, *count = 0;
     SU_TRY(find_all(f, y, count, err));
     *pairs = f->pair;
-    if (*count == 0 || !f->allows) return SU_OK;
-    SU_TRY(seek_rest(f, *count, f->pair, err));
+    if (*count == 0 || !f->rest.on) return SU_OK;
+    SU_TRY(seek(f, &f->rest, *count, f->pair, err));
     for (int64_t k = 0; k < *count; k++) f->pair[k].allowed = allowed(f, f->pair + k);
     return SU_OK;
 }

@@ -11,6 +11,7 @@ typedef struct su_contact_pair {
     double bary[3];   /* of v_s in it; corners with 0 do not belong to the feature (face, edge or vertex) hit */
     bool plane;       /* v_s is on the triangle's plane, beside it too: that is where the surface borders on what is
                        * related to v_p, and an end there would let depths jump */
+    bool held;        /* led along on the plane of this triangle, wherever nearer ones are (contact_entry.h) */
     double normal[3]; /* unit, from v_p to v_s: outward */
     double depth;     /* |v_s - v_p|, m */
     double allowed;   /* of that free of force: how deep the rest shape has it; 0: none */
@@ -34,6 +35,12 @@ void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k)
 
 /* What x (n,3) has overlapping is allowed from now on; NULL: nothing is. */
 void su_contact_finder_allow(su_contact_finder *finder, const double *x);
+
+/* Where a step began, x (n,3), copied; and what stands there of the vertex of a pair, ending near where that does:
+ * depth 0 where it was not inside. */
+void su_contact_finder_start(su_contact_finder *finder, const double *x);
+su_status su_contact_find_start(su_contact_finder *finder, const su_contact_pair *pair, su_contact_pair *start,
+                                su_error *err);
 
 /* The pairs at y (n,3), by vertex; borrowed until the next call. The same for any number of threads and whatever was
  * asked before. Allocates only where there are more pairs or near tets than ever. */

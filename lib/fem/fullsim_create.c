@@ -41,9 +41,11 @@ static bool allocate_instant(su_fullsim *s, su_instant *at)
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
 {
     int64_t n3 = 3 * s->body.n;
-    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->gravity, &s->y, &s->y_before, &s->touched};
+    double **arrays[] = {&s->u, &s->u_next,   &s->carried, &s->inertial, &s->gravity,
+                         &s->y, &s->y_before, &s->touched, &s->from};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
-    for (int i = 0; i < 8; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->contact_k = su_arena_alloc(&s->arena, s->body.n, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;

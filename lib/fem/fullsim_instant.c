@@ -114,7 +114,13 @@ su_status su_fullsim_begin_contact(su_fullsim *s, const su_instant *at, double h
                                    su_implicit_step *step, su_error *err)
 {
     if (!s->contact) return SU_OK;
-    su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL);
+    for (int64_t v = 0; v < s->body.n && before; v++) {
+        double d[3];
+        su_sub3(before + 3 * v, at->c, d);
+        su_tmulv3(at->Q, d, s->from + 3 * v);
+    }
+    su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL,
+                          before ? s->from : NULL);
     step->contact = s->contact;
     if (!before) return SU_OK;
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = at->x[i] + u[i];
@@ -130,7 +136,7 @@ su_status su_fullsim_measure_contact(su_fullsim *s, su_error *err)
     SU_TRY(su_fullsim_begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
     SU_TRY(su_self_contact_depths(s->contact, s->touched, &s->record.contact, err));
-    su_self_contact_begin(s->contact, NULL);
+    su_self_contact_begin(s->contact, NULL, NULL);
     SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));
     s->record.rig_depth = rig.deepest;
     return SU_OK;

@@ -45,6 +45,7 @@ struct su_fullsim {
     su_instant now, next;
     double *u, *u_next, *carried, *inertial; /* (n,3) */
     double *touched;                         /* (n,3) positions to look for contacts at */
+    double *from;                            /* (n,3) where a step begins, in the root frame of its end */
     double *gravity;                         /* (n,3) of each vertex at the instant that a step leads to, m/s^2 */
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */

@@ -1,5 +1,6 @@
 #include "fem/self_contact.h"
 
+#include "contact/kept_pairs.h"
 #include "core/memory.h"
 
 #include <math.h>
@@ -16,19 +17,14 @@ struct su_self_contact {
     const su_elastic *body;
     su_contact_body shape;
     su_contact_finder *finder;
-    su_contact_pair *base;  /* met since the step began, as they were where something was met last */
-    su_contact_pair *pairs; /* the same at the last positions */
-    int64_t count, room;
-    bool frozen;    /* ways keep their normal and the place where they end */
-    int32_t *first; /* (n) one more than the first pair of each vertex; 0: none */
-    int32_t *next;  /* (room) and than the next one */
+    su_kept_pairs kept;
     su_contact_grip *grips;
     int64_t grip_count, grip_room;
     entry *entries, *sorted; /* (entry_room) as pairs add them; by columns, then rows */
     int64_t entry_count, entry_room;
     int64_t *entry_start;    /* (3 free + 1) of each column among the sorted ones */
-    su_coarse_column *stiff; /* (room) */
-    int64_t stiff_count;
+    su_coarse_column *stiff; /* (stiff_room) */
+    int64_t stiff_count, stiff_room;
     su_sparse extended;
     int64_t extended_room;
     su_cholesky *factor;  /* of the pattern below */
@@ -48,7 +44,7 @@ su_status su_self_contact_create(const su_elastic *body, const double *neutral, 
     SU_GO(su_contact_finder_create(&s->shape, 0, NULL, 0, NULL, threads, &s->finder, err));
     SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
     SU_GO(SU_ALLOC(&s->entry_start, 3 * body->free_count + 1, "contact", err));
-    SU_GO(SU_ALLOC(&s->first, body->n, "contact", err));
+    SU_GO(su_kept_pairs_create(&s->shape, s->finder, &s->kept, err));
     SU_GO(SU_ALLOC(&s->start, 3 * body->free_count + 1, "contact", err));
     s->extended.size = 3 * body->free_count;
     *out = s;
@@ -62,10 +58,11 @@ void su_self_contact_free(su_self_contact *s)
 {
     if (!s) return;
     su_cholesky_free(s->factor);
+    su_kept_pairs_free(&s->kept);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->grips), free(s->entries), free(s->sorted),
-        free(s->entry_start), free(s->start), free(s->row), free(s->stiff);
+    free(s->grips), free(s->entries), free(s->sorted), free(s->entry_start), free(s->start), free(s->row),
+        free(s->stiff);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
 }
@@ -77,72 +74,17 @@ void su_self_contact_set_stiffness(su_self_contact *s, const double *k)
 
 const su_contact_body *su_self_contact_body(const su_self_contact *s) { return &s->shape; }
 
-static bool grow(su_self_contact *s, int64_t most)
-{
-    if (most <= s->room) return true;
-    su_contact_pair *pairs = realloc(s->pairs, (size_t)(2 * most) * sizeof *pairs);
-    if (pairs) s->pairs = pairs;
-    su_contact_pair *base = realloc(s->base, (size_t)(2 * most) * sizeof *base);
-    if (base) s->base = base;
-    int32_t *next = realloc(s->next, (size_t)(2 * most) * sizeof *next);
-    if (next) s->next = next;
-    su_coarse_column *stiff = realloc(s->stiff, (size_t)(2 * most) * sizeof *stiff);
-    if (stiff) s->stiff = stiff;
-    if (pairs && base && next && stiff) s->room = 2 * most;
-    return pairs && base && next && stiff;
-}
-
-static bool have(const su_self_contact *s, const su_contact_pair *pair)
-{
-    if (s->frozen && s->first[pair->vertex]) return true;
-    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1])
-        if (su_contact_same(&s->shape, s->pairs + k - 1, pair)) return true;
-    return false;
-}
-
-/* From the base on, so that it does not matter where the last trial was. */
-static void follow(su_self_contact *s, const double *y)
-{
-    if (s->count) memcpy(s->pairs, s->base, (size_t)s->count * sizeof *s->pairs);
-    if (!s->frozen) su_contact_follow(&s->shape, y, s->count, s->pairs);
-    for (int64_t k = 0; k < s->count && s->frozen; k++) {
-        su_contact_pair *pair = s->pairs + k;
-        int32_t corner[4];
-        double share[4], depth = 0;
-        if (!(pair->depth > 0)) continue;
-        su_contact_corners(&s->shape, pair, corner, share);
-        for (int i = 0; i < 12; i++)
-            depth -= share[i / 3] * y[3 * (int64_t)corner[i / 3] + i % 3] * pair->normal[i % 3];
-        pair->depth = fmax(depth, 0);
-    }
-}
-
-void su_self_contact_freeze(su_self_contact *s) { s->frozen = true; }
+void su_self_contact_freeze(su_self_contact *s) { su_kept_pairs_freeze(&s->kept); }
 
 su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met, su_error *err)
 {
-    const su_contact_pair *found;
-    int64_t count;
-    *met = 0;
-    SU_TRY(su_contact_find(s->finder, y, &found, &count, err));
-    follow(s, y);
-    if (!grow(s, s->count + count)) return su_fail(err, SU_AGAIN, "no memory for %lld contacts", (long long)count);
-    for (int64_t k = 0; k < count; k++) {
-        if (have(s, found + k)) continue;
-        *met += su_contact_pressed(found + k);
-        s->pairs[s->count] = s->base[s->count] = found[k];
-        s->next[s->count] = s->first[found[k].vertex];
-        s->first[found[k].vertex] = (int32_t)++s->count;
-    }
-    if (s->count && !s->frozen) memcpy(s->base, s->pairs, (size_t)s->count * sizeof *s->base);
-    return SU_OK;
+    return su_kept_pairs_meet(&s->kept, y, met, err);
 }
 
-void su_self_contact_begin(su_self_contact *s, const double *rest)
+void su_self_contact_begin(su_self_contact *s, const double *rest, const double *before)
 {
-    s->grip_count = 0, s->frozen = false;
-    for (int64_t k = 0; k < s->count; k++) s->first[s->pairs[k].vertex] = 0;
-    s->count = 0;
+    s->grip_count = 0;
+    su_kept_pairs_begin(&s->kept, before);
     su_contact_finder_allow(s->finder, rest);
 }
 
@@ -153,13 +95,14 @@ su_status su_self_contact_grip(su_self_contact *s, double friction, double h, co
     if (!(friction > 0)) return SU_OK;
     int64_t met;
     SU_TRY(su_self_contact_meet(s, y, &met, err));
-    if (s->count > s->grip_room) {
-        su_contact_grip *larger = realloc(s->grips, (size_t)(2 * s->count) * sizeof *larger);
-        if (!larger) return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->count);
-        s->grips = larger, s->grip_room = 2 * s->count;
+    if (s->kept.count > s->grip_room) {
+        su_contact_grip *larger = realloc(s->grips, (size_t)(2 * s->kept.count) * sizeof *larger);
+        if (!larger)
+            return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->kept.count);
+        s->grips = larger, s->grip_room = 2 * s->kept.count;
     }
-    for (int64_t k = 0; k < s->count; k++) {
-        su_contact_grip grip = su_contact_grip_of(&s->shape, s->pairs + k, friction, h, before);
+    for (int64_t k = 0; k < s->kept.count; k++) {
+        su_contact_grip grip = su_contact_grip_of(&s->shape, s->kept.pairs + k, friction, h, before);
         if (grip.limit > 0) s->grips[s->grip_count++] = grip;
     }
     return SU_OK;
@@ -167,8 +110,8 @@ su_status su_self_contact_grip(su_self_contact *s, double friction, double h, co
 
 double su_self_contact_energy(su_self_contact *s, const double *y)
 {
-    follow(s, y);
-    double sum = su_contact_energy(s->count, s->pairs);
+    su_kept_pairs_follow(&s->kept, y);
+    double sum = su_contact_energy(s->kept.count, s->kept.pairs);
     for (int64_t k = 0; k < s->grip_count; k++) sum += su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, NULL);
     return sum;
 }
@@ -181,8 +124,8 @@ static void grip_corners(const su_self_contact *s, const su_contact_grip *grip, 
 
 double su_self_contact_force(su_self_contact *s, const double *y, double *force)
 {
-    follow(s, y);
-    double pressing = su_contact_force(&s->shape, s->count, s->pairs, force), holding = 0;
+    su_kept_pairs_follow(&s->kept, y);
+    double pressing = su_contact_force(&s->shape, s->kept.count, s->kept.pairs, force), holding = 0;
     for (int64_t k = 0; k < s->grip_count; k++) {
         double f[12];
         int32_t corner[4];
@@ -199,10 +142,10 @@ su_status su_self_contact_depths(su_self_contact *s, const double *y, su_contact
     int64_t met;
     SU_TRY(su_self_contact_meet(s, y, &met, err));
     *depths = (su_contact_depths){0};
-    for (int64_t k = 0; k < s->count; k++) {
-        if (!su_contact_pressed(s->pairs + k)) continue;
+    for (int64_t k = 0; k < s->kept.count; k++) {
+        if (!su_contact_pressed(s->kept.pairs + k)) continue;
         depths->pressed++;
-        depths->deepest = fmax(depths->deepest, s->pairs[k].depth - s->pairs[k].allowed);
+        depths->deepest = fmax(depths->deepest, s->kept.pairs[k].depth - s->kept.pairs[k].allowed);
     }
     return SU_OK;
 }
@@ -212,6 +155,11 @@ su_status su_self_contact_depths(su_self_contact *s, const double *y, su_contact
 static bool room_for(su_self_contact *s, int64_t couplings)
 {
     int64_t most = 78 * couplings; /* a lower triangle of 12 x 12 */
+    if (couplings > s->stiff_room) {
+        su_coarse_column *stiff = realloc(s->stiff, (size_t)(2 * couplings) * sizeof *stiff);
+        if (!stiff) return false;
+        s->stiff = stiff, s->stiff_room = 2 * couplings;
+    }
     if (most <= s->entry_room) return true;
     entry *larger = realloc(s->entries, (size_t)(2 * most) * sizeof *larger);
     if (larger) s->entries = larger;
@@ -269,16 +217,16 @@ static void sort_entries(su_self_contact *s, int64_t columns)
 const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, const double *y, bool project)
 {
     s->entry_count = s->stiff_count = 0;
-    if (!room_for(s, s->count + s->grip_count)) return NULL;
+    if (!room_for(s, s->kept.count + s->grip_count)) return NULL;
     double K[144], share[4];
     int32_t corner[4];
-    for (int64_t k = 0; k < s->count; k++) {
-        if (!su_contact_pressed(s->pairs + k)) continue;
-        su_contact_corners(&s->shape, s->pairs + k, corner, share);
-        const double *n = s->pairs[k].normal;
-        if (!s->frozen) su_contact_tangent(&s->shape, s->pairs + k, y, project, K);
-        for (int i = 0; i < 144 && s->frozen; i++)
-            K[i] = s->pairs[k].stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
+    for (int64_t k = 0; k < s->kept.count; k++) {
+        if (!su_contact_pressed(s->kept.pairs + k)) continue;
+        su_contact_corners(&s->shape, s->kept.pairs + k, corner, share);
+        const double *n = s->kept.pairs[k].normal;
+        if (!s->kept.frozen) su_contact_tangent(&s->shape, s->kept.pairs + k, y, project, K);
+        for (int i = 0; i < 144 && s->kept.frozen; i++)
+            K[i] = s->kept.pairs[k].stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
         add_coupling(s, corner, K);
         add_stiff(s, corner, share, n);
     }

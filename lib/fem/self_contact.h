@@ -25,8 +25,10 @@ void su_self_contact_free(su_self_contact *contact);
 void su_self_contact_set_stiffness(su_self_contact *contact, const double *k);
 const su_contact_body *su_self_contact_body(const su_self_contact *contact);
 
-/* For the steps to an instant: what rest (n,3) has overlapping is allowed; NULL: nothing is. No friction. */
-void su_self_contact_begin(su_self_contact *contact, const double *rest);
+/* For the steps to an instant: what rest (n,3) has overlapping is allowed; NULL: nothing is. No friction. before (n,3):
+ * where the step begins, in a frame that does not move with y's, copied: ways that bring energy along are held on the
+ * side that the vertex came from (contact_entry.h). NULL: there is no step. */
+void su_self_contact_begin(su_self_contact *contact, const double *rest, const double *before);
 /* Friction of a step of h seconds from `before` (n,3), of the pairs at y (n,3). */
 su_status su_self_contact_grip(su_self_contact *contact, double friction, double h, const double *y,
                                const double *before, su_error *err);

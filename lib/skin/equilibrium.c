@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALVINGS = 2 };
+enum { HALVINGS = 2 };       /* of a step where contacts are found anew at each length */
+enum { HALVINGS_KEPT = 20 }; /* where energy is convex: a few do */
+enum { MOST_MEETINGS = 8 };  /* on an arm bent to 150 degrees what they move falls by half each time until then */
+/* Between meetings steps end where one moves so much of what the first did: they converge faster than linearly. */
+static const double INNER = 1e-3;
 
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
  * their targets in all directions (1); with none, pairs slide from triangle to triangle and steps are three times as
@@ -18,6 +22,7 @@ typedef struct state {
     const su_ex_rotated *body;
     su_pose_solver *solver;
     const su_skin_contacts *contacts;
+    bool keeps;                     /* contacts are met and kept */
     double *x, *trial;              /* (n,3) */
     double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
     su_arena arena;
@@ -56,6 +61,13 @@ static su_status find(const state *s, const double *x, su_pose_solve *solve, dou
     return solve->springs < 0 ? su_fail(err, SU_AGAIN, "no memory for contacts") : SU_OK;
 }
 
+/* The contacts at x, found anew. */
+static su_status meet(state *s, su_pose_solve *solve, double *energy, su_error *err)
+{
+    if (s->keeps) SU_TRY(s->contacts->meet(s->contacts->context, s->x, err));
+    return find(s, s->x, solve, energy, err);
+}
+
 /* Half, half of that ... of the step while energy rises; contacts that appear where none were counted may make it rise
  * at any length, so the shortest is taken then: found anew, they stand in the next step's matrix. Leaves the contacts
  * there in *solve, their energy in *energy. */
@@ -68,7 +80,7 @@ static su_status search(state *s, su_pose_solve *solve, double *energy, double *
         move(s, s->x, *step, s->trial);
         SU_TRY(find(s, s->trial, solve, energy, err));
         double change = -*step * slope + 0.5 * *step * *step * curvature + *energy - before;
-        if (change <= 1e-9 * fabs(slope) || k == HALVINGS) return SU_OK;
+        if (change <= 1e-9 * fabs(slope) || k == (s->keeps ? HALVINGS_KEPT : HALVINGS)) return SU_OK;
     }
 }
 
@@ -99,6 +111,18 @@ static double energy_of_displacement(state *s, const double *rest)
     return 0.5 * su_dot(3 * s->body->count, s->d, s->Kd);
 }
 
+/* total = elastic force + those of the springs */
+static void add_forces(state *s, const su_pose_solve *solve)
+{
+    memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
+    for (int64_t i = 0; i < solve->springs; i++)
+        for (int a = 0; a < 4; a++) {
+            const su_spring *spring = solve->spring + i;
+            int32_t f = spring->weight[a] != 0 ? s->body->number[spring->vertex[a]] : -1;
+            for (int c = 0; c < 3 && f >= 0; c++) s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
+        }
+}
+
 static su_status iterate(state *s, const su_equilibrium_settings *set, su_equilibrium_result *result, su_error *err)
 {
     su_pose_solve solve = {.length = 0.25 * set->tolerance, .sideways = SIDEWAYS};
@@ -110,34 +134,42 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
         take_step(s, 1);
     }
     /* the rig's shape crosses itself: else what touches is asked where elasticity alone would have the flesh */
-    if (asked) SU_TRY(find(s, s->x, &solve, &energy, err));
+    s->keeps = s->contacts && s->contacts->meet;
+    if (s->keeps) solve.sideways = 0; /* they stand */
+    if (asked) SU_TRY(meet(s, &solve, &energy, err));
+    double since = 0; /* m, moved since contacts were met */
+    int meetings = 1;
     for (int k = 0; k < set->most && !result->converged; k++) {
         double step = 1, moved = 0;
         int64_t pressed = solve.springs;
         solve.relative = solve.springs > 0 || set->surface ? set->inexact : 0;
-        memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
-        for (int64_t i = 0; i < solve.springs; i++)
-            for (int a = 0; a < 4; a++) {
-                const su_spring *spring = solve.spring + i;
-                int32_t f = spring->weight[a] != 0 ? s->body->number[spring->vertex[a]] : -1;
-                for (int c = 0; c < 3 && f >= 0; c++)
-                    s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
-            }
+        add_forces(s, &solve);
         SU_TRY(su_pose_solver_solve(s->solver, &solve, s->total, s->d, err));
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
-        if (asked) {
-            SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
-            take_step(s, step);
-        } else {
-            take_step(s, step);
-            SU_TRY(find(s, s->x, &solve, &energy, err));
-        }
+        if (asked) SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
+        take_step(s, step);
+        if (!asked) SU_TRY(meet(s, &solve, &energy, err));
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
-        result->springs = solve.springs, result->moved = moved, result->steps++;
+        result->springs = solve.springs, result->moved = moved;
+        result->steps++, since = fmax(since, moved);
         bool linear = pressed == 0 && solve.springs == 0 && !set->surface; /* solved, and nothing touches */
-        result->converged = linear || moved <= set->tolerance;
-        solve.sideways = solve.springs != pressed || step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;
+        bool stands = moved <= fmax(set->tolerance, s->keeps ? INNER * since : 0);
+        if (s->keeps && asked && (stands || linear)) {
+            bool last = meetings == MOST_MEETINGS;
+            result->converged = since <= fmax(set->tolerance, last ? set->settled : 0);
+            if (last && !result->converged) break;
+            if (!result->converged) {
+                SU_TRY(meet(s, &solve, &energy, err));
+                result->converged = linear && solve.springs == 0;
+                result->springs = solve.springs;
+                since = 0, meetings++;
+            }
+        } else {
+            result->converged = linear || (stands && !s->keeps);
+        }
+        if (!s->keeps)
+            solve.sideways = solve.springs != pressed || step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;
         if (solve.sideways < SIDEWAYS_LEAST) solve.sideways = 0;
         asked = true;
     }

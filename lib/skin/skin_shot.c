@@ -19,6 +19,8 @@
  * while they come and go. */
 enum { MOST_STEPS = 40 };
 static const double INEXACT = 0.05;
+/* Diagonals by which contacts may still move flesh when they count as settled: a pixel of a picture of 2,000. */
+static const double SETTLED = 5e-4;
 
 struct su_skin_shot {
     const su_tet *tet;
@@ -36,6 +38,7 @@ struct su_skin_shot {
     double *contact_stiffness; /* (n) N/m^3 */
     double *neutral;           /* (nbar,3) */
     double tolerance;          /* m */
+    double diagonal;           /* of the neutral flesh, m */
 };
 
 /* What one thread works with. */
@@ -49,6 +52,7 @@ typedef struct worker {
     double *x, *rest, *turn;   /* (n,3), (n,3), (n,4) */
     double *Q, *R, *before;    /* (n,9), (t,9), (n,9): rotations, those of the frame before */
     su_contact_finder *finder; /* NULL: no self-contact */
+    su_kept_pairs kept;        /* of the frame */
     su_spring_list springs;
     su_skin_frame frame;
     int64_t last; /* the frame that u belongs to; -1: none */
@@ -104,7 +108,8 @@ static su_status create_body(su_skin_shot *s, su_error *err)
     for (int64_t e = 0; e < tet->t; e++) young[e] = s->options.stiffness * s->fit->young[e];
     su_ex_rotated_mesh mesh = {tet->n, tet->t, tet->vertices, tet->tets, held, outer, young, s->fit->poisson};
     SU_GO(su_ex_rotated_create(&mesh, &s->body, err));
-    s->tolerance = s->options.tolerance * su_box_diagonal(tet->n, tet->vertices);
+    s->diagonal = su_box_diagonal(tet->n, tet->vertices);
+    s->tolerance = s->options.tolerance * s->diagonal;
     if (s->options.self_contact) {
         SU_GO(su_contact_body_create(tet->n, tet->vertices, tet->t, tet->tets, &s->contact, err));
         SU_GO(SU_ALLOC(&s->contact_stiffness, tet->n, "contact stiffness", err));
@@ -191,6 +196,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
         SU_TRY(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &w->finder, err));
         su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
         su_contact_finder_allow(w->finder, s->tet->vertices);
+        SU_TRY(su_kept_pairs_create(&s->contact, w->finder, &w->kept, err));
     }
     return su_pose_solver_create(s->factors, &w->solver, err);
 }
@@ -200,6 +206,7 @@ static void worker_free(worker *w)
     su_pose_solver_free(w->solver);
     su_rotation_field_free(w->field);
     su_loads_free(&w->loads);
+    su_kept_pairs_free(&w->kept);
     su_contact_finder_free(w->finder);
     free(w->springs.spring);
     su_arena_free(&w->arena);
@@ -235,9 +242,15 @@ static int64_t find_contacts(void *context, const double *x, const su_spring **s
         memcpy(spring->weight, w->loads.bary + 4 * k, sizeof spring->weight);
         w->springs.count++;
     }
-    if (w->finder && su_springs_of_pairs(&w->of->contact, w->finder, x, &w->springs, energy) < 0) return -1;
+    if (w->finder && su_springs_of_kept(&w->kept, x, SU_SKIN_SIDEWAYS, &w->springs, energy) < 0) return -1;
     *springs = w->springs.spring;
     return w->springs.count;
+}
+
+static su_status meet_contacts(void *context, const double *x, su_error *err)
+{
+    worker *w = context;
+    return su_kept_pairs_aim(&w->kept, x, err);
 }
 
 /* m, of the flesh in itself */
@@ -309,8 +322,10 @@ static void start(worker *w, bool previous)
 static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *err)
 {
     const su_skin_shot *s = w->of;
-    su_skin_contacts contacts = {find_contacts, w};
+    su_skin_contacts contacts = {find_contacts, w->finder ? meet_contacts : NULL, w};
+    if (w->finder) su_kept_pairs_begin(&w->kept, NULL);
     su_equilibrium_settings settings = {.tolerance = s->tolerance,
+                                        .settled = SETTLED * s->diagonal,
                                         .inexact = INEXACT,
                                         .most = MOST_STEPS,
                                         .surface = s->options.method == SU_SKIN_SURFACE,
