@@ -138,6 +138,31 @@ check "so it is a shot behind it" "$([ $status = 0 ] && grep -q 'motion.glb:Stop
 run "$BIN/supple" import motion.glb -o alone.npz
 check "alone it is no character, and the sentence says where it goes" "$([ $status = 3 ] && grep -q 'no mesh with faces; a motion alone goes behind its character' err; echo $?)" "$status $(cat err)"
 
+# Eyes on a skeleton of their own that the clip does not move: held by a constraint that the file does not keep.
+"$python" - <<'PY'
+import json, struct
+b = open("pet.glb", "rb").read()
+n = struct.unpack("<I", b[12:16])[0]
+g, rest = json.loads(b[20:20 + n]), b[20 + n:]
+at = next(i for i, node in enumerate(g["nodes"]) if "skin" in node)
+mesh = json.loads(json.dumps(g["meshes"][g["nodes"][at]["mesh"]]))
+for primitive in mesh["primitives"]:
+    count = g["accessors"][primitive["attributes"]["POSITION"]]["count"]
+    g["accessors"].append({"componentType": 5121, "count": count, "type": "VEC4"})
+    primitive["attributes"]["JOINTS_0"] = len(g["accessors"]) - 1
+g["meshes"].append(mesh)
+g["nodes"] += [{"name": "eyebone"}, {"name": "eyes", "mesh": len(g["meshes"]) - 1, "skin": len(g["skins"])}]
+g["skins"].append({"joints": [len(g["nodes"]) - 2]})
+g["scenes"][0]["nodes"] += [len(g["nodes"]) - 2, len(g["nodes"]) - 1]
+text = json.dumps(g).encode()
+text += b" " * (-len(text) % 4)
+open("eyes.glb", "wb").write(b"glTF" + struct.pack("<III", 2, 20 + len(text) + len(rest), len(text)) + b"JSON" + text + rest)
+PY
+run "$BIN/supple" import eyes.glb --clip Stop -n
+check "what the clip leaves behind is told" "$([ $status = 0 ] && grep -q "'eyes' hangs on a joint that the clip does not move ('eyebone')" err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" import pet.glb --clip Stop -n
+check "and nothing where all moves" "$([ $status = 0 ] && ! grep -q 'stays behind' err; echo $?)" "$status $(cat err)"
+
 # ---- a finished model and shots that it has not seen ----
 bake pet.glb -o made --clip Trot --up y --decay 0.4 --start 2 $tiny
 check "a model is made" "$status" "$(cat err)"

@@ -90,8 +90,8 @@ static int by_mean(const void *a, const void *b)
     return (x->joint > y->joint) - (x->joint < y->joint);
 }
 
-/* Of each joint the vertices that it carries most of all joints; joints that have none are left out, for what their small
- * weights move is another joint's. */
+/* Of each joint the vertices that it carries most of all joints; joints that have none are left out, for what their
+ * small weights move is another joint's. */
 static void by_joint(const su_anim *anim, const skin_motion *skin, su_moved *out)
 {
     int64_t *place = skin->order; /* no longer wanted */

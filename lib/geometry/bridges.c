@@ -25,7 +25,7 @@ typedef struct search {
     int64_t poses;
     const double *shapes; /* (poses,source_count,3) */
     int32_t *source;      /* (n) one source vertex of each */
-    int64_t *link_start; /* (n + 1) neighbours of each skin vertex along edges; repeated ones do no harm */
+    int64_t *link_start;  /* (n + 1) neighbours of each skin vertex along edges; repeated ones do no harm */
     int32_t *link;
     double *distance; /* (n) of the search at hand, INFINITY: not reached */
     int32_t *touched; /* (n) vertices with a distance */
@@ -195,8 +195,7 @@ su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const 
             for (int i = 0; i < 4; i++)
                 longest = fmax(longest, su_distance3(mesh->x + 3 * v, mesh->x + 3 * (int64_t)tet[i]));
         }
-        if (count > 1 && bridged(&s, longest, count, near))
-            name_place(mesh->x + 3 * v, APART * surface->diagonal, out);
+        if (count > 1 && bridged(&s, longest, count, near)) name_place(mesh->x + 3 * v, APART * surface->diagonal, out);
     }
 done:
     free(s.link_start), free(s.link), free(s.distance), free(s.touched), free(s.heap), free(s.source);

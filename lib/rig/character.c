@@ -118,8 +118,9 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
     }
     if (c->parts == 0 && !faces)
-        return su_fail(err, SU_INPUT, "the file holds no mesh with faces; a motion alone goes behind its character "
-                                      "(supple bake rig.fbx walk.fbx -o out)");
+        return su_fail(err, SU_INPUT,
+                       "the file holds no mesh with faces; a motion alone goes behind its character "
+                       "(supple bake rig.fbx walk.fbx -o out)");
     if (c->parts == 0) return su_fail(err, SU_INPUT, "no mesh is left to import");
     if (c->N > INT32_MAX / 4 || c->corners > INT32_MAX)
         return su_fail(err, SU_INPUT, "the character has more vertices than supple can number");

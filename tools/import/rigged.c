@@ -215,12 +215,41 @@ static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene
                                longest_gap(c->scales, 3, c->scale_times, c->scale)));
         if (own > gap) gap = own, node = c->node;
     }
-    if (gap * fps > 1.5)
-        su_warn(tool,
-                "keys lie up to %.3g frames apart ('%s'); between them joints move along straight lines, whatever the "
-                "curves of the "
-                "file: bake the animation to a key a frame where that matters",
-                gap * fps, scene->node[node].name);
+    if (gap * fps <= 1.5) return;
+    const char *name = scene->node[node].name, *end = strstr(name, "_$AssimpFbx$_"); /* one of several of a joint */
+    su_warn(tool,
+            "keys lie up to %.3g frames apart ('%.*s'); between them joints move along straight lines, whatever the "
+            "curves of the file: bake the animation to a key a frame where that matters",
+            gap * fps, (int)(end ? end - name : (int64_t)strlen(name)), name);
+}
+
+/* Objects on joints of their own that the clip does not move while it moves others: eyes, a hat, held in their scene by
+ * a constraint that the file does not keep. */
+static su_status say_left_behind(su_tool *tool, const su_scene *scene, const su_scene_clip *clip)
+{
+    bool *moves = calloc((size_t)scene->nodes, sizeof *moves);
+    const char *behind = NULL, *joint = NULL;
+    bool any = false;
+    if (!moves) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    for (int64_t i = 0; i < clip->channels; i++) moves[clip->channel[i].node] = true;
+    for (int64_t i = 0; i < scene->nodes; i++)
+        if (scene->node[i].parent >= 0) moves[i] |= moves[scene->node[i].parent];
+    for (int64_t i = 0; i < scene->instances; i++) {
+        const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
+        bool moved = false;
+        for (int64_t b = 0; b < mesh->bones; b++) moved |= moves[mesh->bone[b].node];
+        any |= moved;
+        if (moved || mesh->bones == 0 || behind) continue;
+        behind = scene->node[scene->instance[i].node].name, joint = scene->node[mesh->bone[0].node].name;
+    }
+    if (behind && any)
+        su_warn(
+            tool,
+            "'%s' hangs on a joint that the clip does not move ('%s') and stays behind; was it held by a constraint "
+            "that the file does not keep?",
+            behind, joint);
+    free(moves);
+    return SU_OK;
 }
 
 /* Names as far as a line holds them. */
@@ -334,6 +363,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         SU_GO(su_take_show(&take, shown, o->points, &tool->err));
     }
     if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
+    SU_GO(say_left_behind(tool, &scene, clip));
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
     say_take(tool, &character, clip, &take);
     if (tool->dry_run) goto done;
