@@ -43,7 +43,8 @@ typedef struct su_contact {
 void su_contact_free(su_contact *contact);
 
 /* Vertices of the surface that touch or penetrate a triangle whose normal opposes theirs (by more than 120 degrees) and
- * that is far apart along the neutral surface. Rows without a free vertex are left out. Rows stand in the order of vertices; redundant ones may be among them. */
+ * that is far apart along the neutral surface. Rows without a free vertex are left out. Rows stand in the order of
+ * vertices; redundant ones may be among them. */
 su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
                             su_contact *out, su_error *err);
 
