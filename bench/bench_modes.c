@@ -76,7 +76,8 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
                                             .depth = f.length};
             settings.apart = 4 * (settings.tolerance + settings.depth);
             double from = seconds();
-            if (kind && su_contact_detect(f.n, f.neutral, f.x, f.b, f.surface, f.is_held, &settings, 1, &contact, &err))
+            if (kind && su_contact_detect(&(su_contact_flesh){f.n, f.neutral, f.x, f.b, f.surface, f.is_held},
+                                          &settings, 1, &contact, &err))
                 fail(err.text);
             problem.row_count = contact.rows, problem.row_offsets = contact.offsets,
             problem.row_vertices = contact.vertices, problem.row_coefficients = contact.coefficients;

@@ -108,9 +108,9 @@ static su_contact detect(const fork_mesh *f, const double *x, su_contact_kind ki
 {
     su_contact contact;
     su_contact_settings settings = {.kind = kind, .tolerance = 0.02, .depth = 0.1, .apart = 0.6};
-    assert_int_equal(
-        su_contact_detect(f->box.n, f->box.vertices, x, f->b, f->surface, f->held, &settings, threads, &contact, NULL),
-        SU_OK);
+    assert_int_equal(su_contact_detect(&(su_contact_flesh){f->box.n, f->box.vertices, x, f->b, f->surface, f->held},
+                                       &settings, threads, &contact, NULL),
+                     SU_OK);
     return contact;
 }
 

@@ -31,7 +31,8 @@ static void test_second_derivative(void **unused)
             }
             for (int i = 0; i < 27; i++) A[i] = box_random(&seed), B[i] = box_random(&seed);
             for (int p = 0; p < 9; p++) pair[2 * p] = p / 3, pair[2 * p + 1] = p % 3;
-            su_material_second_derivative((su_material)material, 2.0, 9.0, F, 3, A, B, 9, pair, Q, scratch);
+            su_material_second_derivative((su_material)material, 2.0, 9.0, F, &(su_direction_pairs){3, A, B, 9, pair},
+                                          Q, scratch);
             for (int level = 0; level < 2; level++) {
                 double h = level ? 2e-4 : 8e-4;
                 for (int p = 0; p < 9; p++) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the documents name exists: files that they link to and paths that they mention, the numbered conventions, equations
-# and sections that code cites. Each check is first seen to fail on a small tree with faults.
+# What the documents name exists: files that they link to and paths that they mention, options of programs, the numbered
+# conventions, equations and sections that code cites. Each check is first seen to fail on a small tree with faults.
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/tap.sh"
 LC_ALL=C
@@ -87,10 +87,31 @@ strangers() {
     (cd "$1" && grep -oE 'DESIGN (section|convention)|DESIGN §|[.][.]/shared/[A-Za-z-]*[.]md' $(sources .) $(pages .) /dev/null)
 }
 
+# Options in lists/NAME, by program. Lines that call programs of others, or of tests, are theirs.
+foreign='blender |usdcat|scancel|pkg-config|tests/faults|sweep '
+dated() { grep -v -e '^docs/notes/' -e '^CHANGELOG[.]md$'; }
+
+# Options that no program has, and those of a command line that its program has not: "PAGE: --option" and "PAGE: NAME --option".
+unknown_options() {
+    cat lists/* | LC_ALL=C sort -u >all-options
+    pages "$1" | dated | while read -r page; do
+        grep -vE "$foreign" "$1/$page" | grep -oE '(^|[^A-Za-z0-9-])--[a-z][a-z0-9-]*' | grep -oE -e '--[a-z0-9-]*' |
+            LC_ALL=C sort -u | LC_ALL=C comm -23 - all-options | sed "s|^|$page: |"
+        grep -oE 'supple [a-z-]+ [^`|;#]*' "$1/$page" | while read -r _ name words; do
+            [ -f "lists/$name" ] || continue
+            printf '%s\n' "$words" | sed 's/supple .*//' | grep -oE -e '(^|[ (\[])--[a-z][a-z0-9-]*' | grep -oE -e '--[a-z0-9-]*' | while read -r option; do
+                grep -qx -e "$option" "lists/$name" || echo "$page: $name $option"
+            done
+        done
+    done | LC_ALL=C sort -u
+}
+
 # ---- each check can fail ----
 
 mkdir -p bad/docs/notes bad/lib/fem bad/tools bad/tests
 cat >bad/README.md <<'MD'
+`supple bake fox.glb --young color.a --stiff ear=2` and `--gone`, but
+`blender x --python y`.
 See [formats](docs/formats.md), [nothing](docs/nothing.md) and ![a picture](docs/picture.png). `fem/here.c` is there, `fem/gone.c`
 and `lib/fem/nowhere.h` are not; tests/run neither.
 MD
@@ -102,6 +123,7 @@ cat >bad/docs/formats.md <<'MD'
 
 ## Next
 MD
+mkdir lists && echo --young >lists/bake && echo --stiff >lists/fit
 printf '## 1. A section\n\n    a = b            (1)\n' >bad/docs/design.md
 cat >bad/lib/fem/here.c <<'C'
 /* docs/formats.md, convention 1 is there, convention
@@ -113,16 +135,23 @@ flat() { tr '\n' ';'; }
 for pair in 'broken_links|README.md: docs/nothing.md;README.md: docs/picture.png;' \
     'missing_paths|README.md: docs/nothing.md;README.md: docs/picture.png;README.md: fem/gone.c;README.md: lib/fem/nowhere.h;README.md: tests/run;' \
     'unknown_conventions|lib/fem/here.c: 7;lib/fem/here.c: 9;' 'unknown_equations|lib/fem/here.c: 4 of design.md;' \
-    'unknown_sections|lib/fem/here.c: 3 of design.md;' 'strangers|lib/fem/here.c:DESIGN section;'; do
+    'unknown_sections|lib/fem/here.c: 3 of design.md;' 'strangers|lib/fem/here.c:DESIGN section;' \
+    'unknown_options|README.md: --gone;README.md: bake --stiff;'; do
     found=$(${pair%%|*} bad | flat)
     check "${pair%%|*} finds planted faults and no others" "$(same "$found" "${pair#*|}")" "$found"
 done
 
 # ---- the project ----
 
+rm -r lists && mkdir lists
+for name in $("$BIN/supple" --help | sed -n '/^Tools:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+    "$BIN/supple" "$name" --help | grep -oE -e '(^|[ ,([])--[a-z][a-z0-9-]*' | grep -oE -e '--[a-z0-9-]*' | LC_ALL=C sort -u >"lists/$name"
+done
+check "all programs say what options they have" "$([ "$(ls lists | wc -l)" -ge 22 ] && [ -z "$(find lists -size 0)" ]; echo $?)" "$(ls -l lists)"
 for pair in 'broken_links|every relative link and image leads to a file' 'missing_paths|every path that a page names exists' \
     'unknown_conventions|every convention that is cited stands in formats.md' 'unknown_equations|every equation that is cited exists' \
-    'unknown_sections|every section that is cited exists' 'strangers|nothing cites a page that is not in the project'; do
+    'unknown_sections|every section that is cited exists' 'strangers|nothing cites a page that is not in the project' \
+    'unknown_options|every option that a page names is one of the program'; do
     found=$(${pair%%|*} "$root" | flat)
     check "${pair#*|}" "$(same "$found" '')" "$found"
 done

@@ -210,10 +210,10 @@ nothing "no line of C has more than $limit columns" "$(long_lines "$root" "$limi
 
 # ---- the rules, broken ----
 
-mkdir -p calls/tests
+mkdir -p called/tests
 printf 'lib/a\tT\tsu_called\nlib/b\tU\tsu_called\nlib/a\tT\tsu_alone\nlib/a\tT\tsu_tested\nlib/a\tT\tsupple_open\n' >planted
-echo 'su_tested();' >calls/tests/test.c
-check "found: a function that nobody calls" "$([ "$(uncalled calls planted)" = 'lib/a: su_alone' ]; echo $?)" "$(uncalled calls planted)"
+echo 'su_tested();' >called/tests/test.c
+check "found: a function that nobody calls" "$([ "$(uncalled called planted)" = 'lib/a: su_alone' ]; echo $?)" "$(uncalled called planted)"
 
 # A tree that keeps all rules but has only a few folders: `order` problems are left out of account.
 plant() {   # FILE TEXT: a file of the small tree, all else as it should be

@@ -444,8 +444,7 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
 
 static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
 {
-    return su_untangle(solver->problem.n, solver->problem.t, solver->problem.tets, solver->elastic.neutral_inverse,
-                       solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err);
+    return su_untangle(&solver->elastic, UNTANGLED, x, err);
 }
 
 /* gamma of the next stage after one that left `residual`; before: gamma and residual of the stage before, 0 where there

@@ -238,9 +238,11 @@ static su_status open_patch(patch *p, double least, su_error *err)
     return SU_OK;
 }
 
-su_status su_untangle(int64_t n, int64_t t, const int32_t *tets, const double *inverse, const double *volume,
-                      const int32_t *free_index, double least, double *x, su_error *err)
+su_status su_untangle(const su_elastic *flesh, double least, double *x, su_error *err)
 {
+    int64_t n = flesh->n, t = flesh->t;
+    const int32_t *tets = flesh->tets, *free_index = flesh->free_index;
+    const double *inverse = flesh->neutral_inverse, *volume = flesh->neutral_volume;
     patch p = {.tets = tets, .inverse = inverse, .volume = volume, .x = x};
     su_status status;
     SU_GO(SU_ALLOC(&p.tet, t, "untangling", err));

@@ -186,11 +186,11 @@ done:
     return status;
 }
 
-su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
-                          int64_t count, double *values, double *vectors, int64_t *applications,
-                          const su_eigen_watch *watch, const su_progress *progress, su_error *err)
+su_status su_eigen_lowest(const su_eigen_problem *of, int64_t count, double *values, double *vectors,
+                          int64_t *applications, su_error *err)
 {
-    problem p = {.size = size, .count = count, .inverse = inverse, .watch = watch, .progress = progress};
+    int64_t size = of->size, rank = of->rank;
+    problem p = {.size = size, .count = count, .inverse = &of->inverse, .watch = of->watch, .progress = of->progress};
     double *theta = NULL, *psi = NULL;
     su_status status;
     if (count < 1 || count > rank)
@@ -198,7 +198,7 @@ su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const 
     SU_GO(SU_ALLOC(&p.root, size, "eigenvectors", err));
     SU_GO(SU_ALLOC(&theta, count, "eigenvectors", err));
     SU_GO(SU_ALLOC(&psi, size * count, "eigenvectors", err));
-    for (int64_t i = 0; i < size; i++) p.root[i] = sqrt(mass[i]);
+    for (int64_t i = 0; i < size; i++) p.root[i] = sqrt(of->mass[i]);
     if (size <= DENSE_LIMIT || 3 * count >= rank)
         SU_GO(solve_dense(&p, theta, psi, err));
     else {
@@ -206,7 +206,7 @@ su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const 
         status = solve_arpack(&p, theta, psi, err);
         if (status != SU_OK) goto done;
     }
-    SU_GO(refine(&p, mass, shift, theta, psi, values, vectors, err));
+    SU_GO(refine(&p, of->mass, of->shift, theta, psi, values, vectors, err));
     if (applications) *applications = p.applications;
     status = SU_OK;
 done:

@@ -20,17 +20,25 @@ typedef struct su_eigen_watch {
     void *context;
 } su_eigen_watch;
 
+/* K y = lambda M y. All borrowed. */
+typedef struct su_eigen_problem {
+    int64_t size;
+    int64_t rank;                /* dimension of the range of S: size, less the constraints */
+    const double *mass;          /* (size) M */
+    su_inverse inverse;          /* S */
+    double shift;                /* S is the inverse of K + shift M */
+    const su_eigen_watch *watch; /* NULL: none */
+    const su_progress *progress;
+} su_eigen_problem;
+
 /* The `count` lowest eigenvalues, ascending, and vectors (count,size), orthonormal in M, by ARPACK in shift-invert mode
  * on M^1/2 S M^1/2 (its standard symmetric form) from a fixed start vector; a last application of S and a Rayleigh-Ritz
  * step over all vectors follow, which take the stiff error out. The component of largest size of each vector is
  * positive (of nearly equal ones the first), so results are reproducible; repeated eigenvalues give some basis of their
- * space. shift: S is the inverse of K + shift M. rank: dimension of the range of S (size, less the constraints).
- * SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of
- * columns S was applied to. watch may be NULL. Threads of an OpenMP team may call it; their ARPACK runs wait for each
- * other. */
-su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
-                          int64_t count, double *values, double *vectors, int64_t *applications,
-                          const su_eigen_watch *watch, const su_progress *progress, su_error *err);
+ * space. SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of
+ * columns S was applied to. Threads of an OpenMP team may call it; their ARPACK runs wait for each other. */
+su_status su_eigen_lowest(const su_eigen_problem *problem, int64_t count, double *values, double *vectors,
+                          int64_t *applications, su_error *err);
 
 /* Ascending eigenvalues (size) and orthonormal eigenvectors, one after the other, of the dense symmetric matrix in
  * `matrix` (size,size; overwritten by the vectors). LAPACK dsyevd. */

@@ -41,9 +41,11 @@ static void stvk_first(double mu, double lambda, const double F[9], int64_t coun
 }
 
 /* P = F S: d2P = A dS[B] + B dS[A] + F d2S, d2S = mu (A'B + B'A) + lambda (A:B) I */
-static void stvk(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
-                 int64_t pairs, const int32_t *pair, double *Q, double *scratch)
+static void stvk(double mu, double lambda, const double F[9], const su_direction_pairs *of, double *Q, double *scratch)
 {
+    int64_t count = of->count, pairs = of->pairs;
+    const double *A = of->A, *B = of->B;
+    const int32_t *pair = of->pair;
     double *firstA = scratch, *firstB = firstA + 9 * count, *a = scratch + 24 * count, *b = a + 9 * pairs;
     double *sa = b + 9 * pairs, *sb = sa + 9 * pairs;
     stvk_first(mu, lambda, F, count, A, firstA);
@@ -96,9 +98,12 @@ static void neohookean_first(const double F[9], const double C[9], int64_t count
     }
 }
 
-static void neohookean(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
-                       int64_t pairs, const int32_t *pair, double *Q, double *scratch)
+static void neohookean(double mu, double lambda, const double F[9], const su_direction_pairs *of, double *Q,
+                       double *scratch)
 {
+    int64_t count = of->count, pairs = of->pairs;
+    const double *A = of->A, *B = of->B;
+    const int32_t *pair = of->pair;
     double *firstA = scratch, *firstB = firstA + 11 * count, *a = scratch + 24 * count, *b = a + 9 * pairs;
     double *xa = b + 9 * pairs, *xb = xa + 11 * pairs;
     double C[9], half[9], ic = 1;
@@ -144,9 +149,12 @@ static void corotational_first(const double R[9], const double N[9], int64_t cou
 /* P = 2 mu (F - R) + lambda t R, t = tr S - 3, dt[A] = tr A':
  * d2P = (lambda t - 2 mu) d2R + lambda ((dR[B]:A) R + tr A' dR[B] + tr B' dR[A]), d2R = R (X_B X_A + dX),
  * dX S + S dX = -(X_B A' + A'^T X_B) - (X_A dS + dS X_A), dS = B' - X_B S. */
-static void corotational(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
-                         int64_t pairs, const int32_t *pair, double *Q, double *scratch)
+static void corotational(double mu, double lambda, const double F[9], const su_direction_pairs *of, double *Q,
+                         double *scratch)
 {
+    int64_t count = of->count, pairs = of->pairs;
+    const double *A = of->A, *B = of->B;
+    const int32_t *pair = of->pair;
     double *firstA = scratch, *firstB = firstA + 12 * count, *ra = scratch + 24 * count, *rb = ra + 12 * pairs;
     double U[9], s[3], V[9], R[9], N[9], S[9];
     su_svd3(F, U, s, V);
@@ -193,19 +201,18 @@ static void corotational(double mu, double lambda, const double F[9], int64_t co
     }
 }
 
-void su_material_second_derivative(su_material material, double mu, double lambda, const double F[9], int64_t count,
-                                   const double *A, const double *B, int64_t pairs, const int32_t *pair, double *Q,
-                                   double *scratch)
+void su_material_second_derivative(su_material material, double mu, double lambda, const double F[9],
+                                   const su_direction_pairs *of, double *Q, double *scratch)
 {
     law_parameters(material, &mu, &lambda);
     switch (material) {
     case SU_STVK:
-        stvk(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+        stvk(mu, lambda, F, of, Q, scratch);
         return;
     case SU_NEOHOOKEAN:
-        neohookean(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+        neohookean(mu, lambda, F, of, Q, scratch);
         return;
     case SU_COROTATIONAL:
-        corotational(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+        corotational(mu, lambda, F, of, Q, scratch);
     }
 }

@@ -2,11 +2,11 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "physics/loads.h"
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
+#include "physics/loads.h"
 #include "rig/rest_shape.h"
 #include "skin/contact_springs.h"
 #include "skin/tet_rotations.h"

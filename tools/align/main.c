@@ -166,7 +166,7 @@ static su_status make_global(su_tool *tool, const settings *set, const double *m
     SU_GO(SU_FILE_ALLOC(file, &bases, m * size, err));
     SU_GO(SU_FILE_ALLOC(file, &regions, set->pca, err));
     SU_GO(SU_FILE_ALLOC(file, &basis->angles, m * set->pca, err));
-    SU_GO(su_global_basis(m, r, n, basis->basis, gram, basis->mode_region, set->pca, bases, regions, err));
+    SU_GO(su_global_basis(basis, gram, set->pca, bases, regions, err));
     for (int64_t i = 1; i < m; i++) memcpy(bases + i * size, bases, (size_t)size * sizeof *bases);
     basis->basis = bases, basis->mode_region = regions, basis->r = set->pca;
 done:

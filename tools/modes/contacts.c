@@ -22,16 +22,15 @@ su_status detect_contacts(job *j)
     for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;
     for (int64_t i = 0; i < j->modes.k; i++) {
         su_contact *c = &j->contacts[i];
-        const double *x = j->fit.shapes + 3 * j->rows[i] * n;
+        const su_contact_flesh flesh = {n,        j->tet.vertices, j->fit.shapes + 3 * j->rows[i] * n,
+                                        j->tet.b, j->tet.surface,  held};
         if (itself)
-            SU_TRY(su_contact_detect(n, j->tet.vertices, x, j->tet.b, j->tet.surface, held, &j->touching,
-                                     j->tool->threads, c, err));
+            SU_TRY(su_contact_detect(&flesh, &j->touching, j->tool->threads, c, err));
         else
             SU_TRY(su_contact_reserve(c, 0, 0, err));
         for (int64_t o = 0; o < j->obstacle_count; o++)
             if (j->obstacles[o].pose < 0 || j->obstacles[o].pose == j->modes.pose[i])
-                SU_TRY(su_contact_obstacle(n, x, j->tet.b, j->tet.surface, held, &j->obstacles[o].obstacle,
-                                           &j->touching, c, err));
+                SU_TRY(su_contact_obstacle(&flesh, &j->obstacles[o].obstacle, &j->touching, c, err));
         su_detail(j->tool, "pose %d: %lld vertices in contact, %lld of them inside the other side",
                   (int)j->modes.pose[i], (long long)c->contacts, (long long)c->penetrating);
         rows += c->rows, entries += c->entries;

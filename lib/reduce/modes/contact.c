@@ -330,11 +330,12 @@ done:
     return status;
 }
 
-su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
-                            const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
-                            su_error *err)
+su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
+                            su_contact *out, su_error *err)
 {
-    detector d = {.neutral = neutral, .x = x, .surface = surface, .settings = settings};
+    int64_t n = flesh->n, b = flesh->b;
+    const uint8_t *held = flesh->held;
+    detector d = {.neutral = flesh->neutral, .x = flesh->x, .surface = flesh->surface, .settings = settings};
     touch *touches = NULL;
     uint8_t *on_surface = NULL;
     su_status status;
@@ -342,7 +343,7 @@ su_status su_contact_detect(int64_t n, const double *neutral, const double *x, i
     SU_GO(SU_ALLOC(&touches, n, "contact", err));
     SU_GO(SU_ALLOC(&on_surface, n, "contact", err));
     SU_GO(detector_create(&d, n, b, err));
-    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
+    for (int64_t k = 0; k < 3 * b; k++) on_surface[flesh->surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
     for (int64_t v = 0; v < n; v++)
         if (touches[v].triangle >= 0 && can_move(&d, v, &touches[v], held)) {

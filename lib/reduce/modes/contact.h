@@ -21,6 +21,15 @@ typedef struct su_contact_settings {
     double apart;     /* m: along the neutral surface the two sides are at least this far from each other */
 } su_contact_settings;
 
+/* Flesh at a pose. Borrowed. */
+typedef struct su_contact_flesh {
+    int64_t n;
+    const double *neutral, *x; /* (n,3) */
+    int64_t b;
+    const int32_t *surface; /* (b,3) */
+    const uint8_t *held;    /* (n) 1 where a vertex cannot move; NULL: none */
+} su_contact_flesh;
+
 /* Rows C u = 0 of Euclidean norm 1 (docs/formats.md, convention 10). Zero-initialize; owned arrays. */
 typedef struct su_contact {
     int64_t rows, entries;
@@ -33,12 +42,11 @@ typedef struct su_contact {
 
 void su_contact_free(su_contact *contact);
 
-/* Vertices of the surface (b,3) of the flesh (n,3) at x that touch or penetrate a triangle whose normal opposes theirs
- * (by more than 120 degrees) and that is far apart along the neutral surface. held (n): 1 where a vertex cannot move;
- * rows without a free vertex are left out. Rows stand in the order of vertices; redundant ones may be among them. */
-su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
-                            const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
-                            su_error *err);
+/* Vertices of the surface that touch or penetrate a triangle whose normal opposes theirs (by more than 120 degrees) and
+ * that is far apart along the neutral surface. Rows without a free vertex are left out. Rows stand in the order of
+ * vertices; redundant ones may be among them. */
+su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
+                            su_contact *out, su_error *err);
 
 /* Room for so many more rows and entries. */
 su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err);

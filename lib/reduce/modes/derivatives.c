@@ -87,8 +87,8 @@ static void accumulate(const su_elastic *elastic, const double *x, int64_t count
                 su_elastic_gradient(elastic, x, e, F);
                 field_gradients(elastic, e, count, work->phi, A);
                 field_gradients(elastic, e, count, work->y, B);
-                su_material_second_derivative(elastic->material, elastic->mu[e], elastic->lambda[e], F, count, A, B,
-                                              pairs, pair, Q, scratch);
+                su_material_second_derivative(elastic->material, elastic->mu[e], elastic->lambda[e], F,
+                                              &(su_direction_pairs){count, A, B, pairs, pair}, Q, scratch);
                 pair_forces(elastic, e, pairs, Q, work->parts + 12 * pairs * (e - from));
             }
             for (int64_t e = from; e < to; e++)

@@ -11,9 +11,11 @@
 #define INDEPENDENT 1e-10
 
 /* `wanted` directions of modes first .. first + count - 1 of all poses. */
-static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, int64_t first,
-                            int64_t count, int64_t wanted, double *out, su_error *err)
+static su_status one_region(const su_basis *bases, const double *gram, int64_t first, int64_t count, int64_t wanted,
+                            double *out, su_error *err)
 {
+    int64_t m = bases->m, r = bases->r, n = bases->n;
+    const double *basis = bases->basis;
     int64_t size = m * count;
     double *matrix = NULL, *values = NULL;
     su_status status;
@@ -47,14 +49,16 @@ done:
     return status;
 }
 
-su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram,
-                          const int32_t *mode_region, int64_t wanted, double *out, int32_t *out_region, su_error *err)
+su_status su_global_basis(const su_basis *bases, const double *gram, int64_t wanted, double *out, int32_t *out_region,
+                          su_error *err)
 {
+    const int32_t *mode_region = bases->mode_region;
+    int64_t r = bases->r, n = bases->n;
     memset(out, 0, (size_t)(3 * wanted * n) * sizeof *out);
     for (int64_t first = 0, end; first < r; first = end) {
         for (end = first; end < r && mode_region[end] == mode_region[first];) end++;
         int64_t from = first * wanted / r, to = end * wanted / r;
-        SU_TRY(one_region(m, r, n, basis, gram, first, end - first, to - from, out + 3 * from * n, err));
+        SU_TRY(one_region(bases, gram, first, end - first, to - from, out + 3 * from * n, err));
         for (int64_t k = from; k < to; k++) out_region[k] = mode_region[first];
     }
     return SU_OK;

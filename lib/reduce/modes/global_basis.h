@@ -4,13 +4,14 @@
 #define SU_REDUCE_GLOBAL_BASIS_H
 
 #include "core/error.h"
+#include "io/stage/basis.h"
 
 #include <stdint.h>
 
-/* basis (m,r,n,3), gram (m,m,r,r) of it, mode_region (r) ascending. Region by region, the leading directions of its m
- * bases, as many of the `wanted` as its share of r: out (wanted,n,3), out_region (wanted). Mass-orthonormal within a
- * region. SU_USAGE where the bases of a region do not span as many. */
-su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram,
-                          const int32_t *mode_region, int64_t wanted, double *out, int32_t *out_region, su_error *err);
+/* bases: basis (m,r,n,3), mode_region (r) ascending; gram (m,m,r,r) of them. Region by region, the leading directions
+ * of its m bases, as many of the `wanted` as its share of r: out (wanted,n,3), out_region (wanted). Mass-orthonormal
+ * within a region. SU_USAGE where the bases of a region do not span as many. */
+su_status su_global_basis(const su_basis *bases, const double *gram, int64_t wanted, double *out, int32_t *out_region,
+                          su_error *err);
 
 #endif

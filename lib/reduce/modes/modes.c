@@ -417,6 +417,18 @@ static void scale_modes(const solver *s, int64_t linear, const double *y, double
         for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
 }
 
+/* The modes of flesh that constraints and rigid motions leave. */
+static su_eigen_problem eigen_problem(solver *s, const su_eigen_watch *watch, const su_progress *progress)
+{
+    return (su_eigen_problem){.size = s->size,
+                              .rank = s->size - s->inverse.constraints - s->inverse.rigid_count,
+                              .mass = s->effective,
+                              .inverse = {su_constrained_inverse_apply, &s->inverse},
+                              .shift = s->shift,
+                              .watch = watch,
+                              .progress = progress};
+}
+
 /* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few
  * directions. */
 static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress,
@@ -425,12 +437,11 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
     int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
     double *y = NULL, *values = NULL;
-    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    const su_eigen_problem lowest = eigen_problem(s, NULL, progress);
     su_status status;
     SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
     SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
-    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
-                          s->shift, count, values, y, &s->report.applications, NULL, progress, err));
+    SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
     SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, SHORTEST, &got, err));
@@ -449,7 +460,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
     int64_t known = linear, rigid = 0;
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
-    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    const su_eigen_problem lowest = eigen_problem(s, s->problem->watch, progress);
     su_status status;
     SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
     SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
@@ -459,9 +470,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         memset(values, 0, (size_t)rigid * sizeof *values);
     }
     if (linear > rigid)
-        SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
-                              s->shift, linear - rigid, values + rigid, y + rigid * size, &s->report.applications,
-                              s->problem->watch, progress, err));
+        SU_GO(su_eigen_lowest(&lowest, linear - rigid, values + rigid, y + rigid * size, &s->report.applications, err));
     SU_GO(refine(s, linear - rigid, values + rigid, y + rigid * size, err));
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);

@@ -72,10 +72,13 @@ static void append(const su_contact_settings *settings, int32_t v, const double 
     contact->penetrating += contact->rows > before && inside;
 }
 
-su_status su_contact_obstacle(int64_t n, const double *x, int64_t b, const int32_t *surface, const uint8_t *held,
-                              const su_obstacle *obstacle, const su_contact_settings *settings, su_contact *contact,
-                              su_error *err)
+su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *obstacle,
+                              const su_contact_settings *settings, su_contact *contact, su_error *err)
 {
+    int64_t n = flesh->n, b = flesh->b;
+    const double *x = flesh->x;
+    const int32_t *surface = flesh->surface;
+    const uint8_t *held = flesh->held;
     su_boxtree tree = {0};
     double *normal = NULL, reach = fmax(settings->tolerance, settings->depth), length = su_norm3(obstacle->normal);
     uint8_t *on_surface = NULL;

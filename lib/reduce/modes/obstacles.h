@@ -13,12 +13,11 @@ typedef struct su_obstacle {
     const int32_t *triangles;   /* (t,3) */
 } su_obstacle;
 
-/* Appends rows for the vertices of the surface (b,3) of the flesh (n,3) at x that are within settings->tolerance of the
+/* Appends rows for the vertices of the surface that are within settings->tolerance of the
  * obstacle or up to settings->depth inside it; of a mesh only triangles that face the flesh count (by more than 120
- * degrees). Along the obstacle's normal for pairs and sliding, in all directions for fixed and tied. held (n) as in
- * su_contact_detect. Counts contacts and penetrating ones in. */
-su_status su_contact_obstacle(int64_t n, const double *x, int64_t b, const int32_t *surface, const uint8_t *held,
-                              const su_obstacle *obstacle, const su_contact_settings *settings, su_contact *contact,
-                              su_error *err);
+ * degrees). Along the obstacle's normal for pairs and sliding, in all directions for fixed and tied. Counts contacts
+ * and penetrating ones in. */
+su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *obstacle,
+                              const su_contact_settings *settings, su_contact *contact, su_error *err);
 
 #endif
