@@ -47,13 +47,14 @@ open("walk.pc2", "wb").write(b"POINTCACHE2\0" + struct.pack("<iiffi", 1, len(res
 open("walk.mdd", "wb").write(struct.pack(">ii", len(walk), len(rest)) + ((1001 + np.arange(len(walk))) / 24).astype(">f4").tobytes() + np.array(walk, ">f4").tobytes())
 PY
 "$python" make.py
-"$BIN/supple" import -q --progress none 'my shots/walk.%04d.obj' -o w.npz && "$BIN/supple" export -q --progress none --rig w.npz -o walk.abc || echo "# no Alembic"
+"$BIN/supple" import -q --progress none 'my shots/walk.%04d.obj' -o w.npz && "$BIN/supple" export -q --progress none --rig w.npz -o walk.abc &&
+    "$BIN/supple" export -q --progress none --rig w.npz -o walk.usdc && "$BIN/supple" export -q --progress none --rig w.npz -o walk.usda || echo "# no caches"
 
 points() { "$python" -c "import sys, numpy; a = numpy.load(sys.argv[1]); print(a['points'].shape, a['times'][0])" "$1"; }
 bake 'my shots/walk.%04d.obj' --rate 24 -o objs $small
 check "a sequence of OBJ files, from a folder with a space" "$([ $status = 0 ] && [ -s objs/walk.abc ] && [ -s objs/walk.model.npz ]; echo $?)" "$status $(cat err)"
 want=$(points objs/walk.anim.npz)
-for each in 'walk.*.ply' walk.abc 'walk.pc2 --neutral rest.obj' 'walk.mdd --neutral my_rest.obj'; do
+for each in 'walk.*.ply' walk.abc walk.usdc 'walk.pc2 --neutral rest.obj' 'walk.mdd --neutral my_rest.obj'; do
     cp rest.obj my_rest.obj
     source=${each%% *} rest=''
     case $each in *' '*) rest=${each#* } ;; esac
@@ -61,7 +62,7 @@ for each in 'walk.*.ply' walk.abc 'walk.pc2 --neutral rest.obj' 'walk.mdd --neut
     bake "$source" $rest -o seq $small
     check "bake $each" "$([ $status = 0 ] && [ -s seq/walk.abc ] && [ "$(points seq/walk.anim.npz)" = "$want" ]; echo $?)" "$status $(cat err) $want"
 done
-for each in 'walk.####.ply' 'walk.$F4.ply'; do
+for each in 'walk.####.ply' 'walk.$F4.ply' walk.usda; do
     rm -rf seq
     bake "$each" -o seq -n
     check "bake $each names its files and shot" "$([ $status = 0 ] && grep -Fq "supple import '$PWD/$each' " out && grep -q 'walk.sim.npz .*-o walk.abc' out; echo $?)" "$status $(cat err out)"
@@ -106,6 +107,11 @@ assert abs(a['times'][0] - 1001 / 24) < 1e-6 and abs(b['times'][0]) < 1e-6 and a
 touch -d '1 minute' run.fbx
 bake rig.fbx 'long walk.fbx' run.fbx -o fbxs $tiny -n
 check "a motion that changes is read again, and no other" "$([ $status = 0 ] && [ "$(grep -c 'supple import' out)" = 1 ] && grep -q 'run.fbx:bend' out; echo $?)" "$(cat out err)"
+"$python" "$here/make_gltf.py" odd odd.gltf
+bake odd.gltf --clip turn+clip2 -o halves -n
+check "clips that play together are a shot" "$([ $status = 0 ] && grep -q "import .*--clip 'turn+clip2' .*turn_clip2.anim.npz" out; echo $?)" "$status $(cat err)"
+bake odd.gltf --clip turn+clip9 -o halves -n
+check "unless one is not there" "$([ $status = 3 ] && grep -q "there is no clip 'turn+clip9'" err; echo $?)" "$status $(cat err)"
 bake rig.fbx -o bad
 check "a rig without a clip: what to do about it" "$([ $status = 3 ] && grep -q 'rig.fbx: it holds no clip.*the file of a motion' err; echo $?)" "$status $(cat err)"
 bake rig.fbx walk.abc -o bad

@@ -147,6 +147,13 @@ root, alone = np.load("both.npz")["root"], np.load("odd.npz")["root"]       # th
 assert abs(root - alone).max() < 1e-9 and np.ptp(root, axis=0).max() > 0.1 and np.ptp(both["knee.rx"]) > 0.1
 PY
 ok $? "two clips play together"
+supple import odd.gltf --clip turn+clip2 --progress none -o one.npz 2>log.txt && supple import -q odd.gltf --clip turn --progress none -o x.npz 2>said.txt && "$python" - <<'PY' &&
+import numpy as np
+a, b = np.load("both.npz"), np.load("one.npz")
+assert all((a[name] == b[name]).all() for name in ("points", "root", "params", "times"))
+PY
+    grep -q "warning: odd.gltf: 'clip2' moves other parts than 'turn', and as long: it is left out.* --clip 'turn+clip2'" said.txt && ! grep -q "left out" log.txt
+ok $? "named as one, too; and one that is left out is told"
 supple import -q odd.gltf --clip clip2 --clip clip3 -o x.npz 2>log.txt
 [ $? = 3 ] && grep -q "clips 'clip2' and 'clip3' both move 'knee'" log.txt
 ok $? "two clips that move one joint do not"

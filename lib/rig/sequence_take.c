@@ -27,6 +27,10 @@ static su_status take_memory(su_file *file, void *out, int64_t count, size_t siz
 
 /* ---- times ---- */
 
+/* No sample a cache has by mistake, far from all others, shall make frames by the million: more than LONG frames,
+ * SPARSE of them a sample, want to be asked for. LONG is an hour at 30 a second. */
+static const double LONG = 108000.0, SPARSE = 100.0;
+
 static su_status choose_times(su_sequence_take *t, const char *path, const su_sequence_options *o, su_error *err)
 {
     const su_sequence *s = t->sequence;
@@ -50,6 +54,12 @@ static su_status choose_times(su_sequence_take *t, const char *path, const su_se
                        t->times[s->frames - 1] * t->fps);
     double count = floor((end - start) * t->fps + 1e-3) + 1.0;
     if (!(count <= 1e7)) return su_fail(err, SU_INPUT, "%s would have %.0f frames", path, count);
+    if (count > LONG && count > SPARSE * (double)s->frames && isnan(o->first) && isnan(o->last))
+        return su_fail(
+            err, SU_INPUT,
+            "%s: its %lld samples reach from %.6g to %.6g s, %.0f frames: one of them lies far off; --start and "
+            "--end take a part",
+            path, (long long)s->frames, t->times[0], t->times[s->frames - 1], count);
     anim->F = (int64_t)count;
     double number = start * t->fps;
     t->frame_start = isnan(o->number) ? fabs(number - round(number)) < 1e-2 ? round(number) : number : o->number;

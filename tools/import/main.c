@@ -13,15 +13,17 @@ static const su_option table[] = {
      .kind = SU_OPT_LIST,
      .target = &o.clips,
      .argument = "NAME",
-     .help = "Clip to import. Default: the only one, or the first. May be repeated where a file holds one motion "
-             "in several clips "
-             "(Blender's glTF keeps shape keys apart from bones): their tracks play together. A .csv gives joint "
-             "curves instead: a column time (s) or "
-             "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, "
-             "rad), "
-             ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key. A rig's file (walk.fbx, or "
-             "walk.fbx:NAME) gives the clip of "
-             "that file, joint by joint of the same name."},
+     .help =
+         "Clip to import. Default: the only one, or the first. May be repeated where a file holds one motion "
+         "in several clips "
+         "(Blender's glTF keeps shape keys apart from bones), or name all of them, A+B: their tracks play together. "
+         "A .csv gives joint "
+         "curves instead: a column time (s) or "
+         "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, "
+         "rad), "
+         ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key. A rig's file (walk.fbx, or "
+         "walk.fbx:NAME) gives the clip of "
+         "that file, joint by joint of the same name."},
     {.name = "degrees", .kind = SU_OPT_FLAG, .target = &o.degrees, .help = "Angles of joint curves are in degrees."},
     {.name = "list",
      .kind = SU_OPT_FLAG,

@@ -135,6 +135,57 @@ static bool has_clip(const su_scene *scene, const char *name)
     return false;
 }
 
+static bool share_tracks(const su_scene_clip *a, const su_scene_clip *b)
+{
+    for (int64_t i = 0; i < a->channels; i++)
+        for (int64_t j = 0; j < b->channels; j++)
+            if (a->channel[i].node == b->channel[j].node) return true;
+    for (int64_t i = 0; i < a->morph_channels; i++)
+        for (int64_t j = 0; j < b->morph_channels; j++)
+            if (a->morph_channel[i].node == b->morph_channel[j].node) return true;
+    return false;
+}
+
+/* Exporters write one motion as several clips where bones, shapes and groups have actions of their own. */
+static void say_halves(su_tool *tool, const char *path, const su_scene *scene, const su_scene_clip *clip)
+{
+    const double same = 0.01; /* s: less than half a frame of any rate */
+    for (int64_t i = 0; i < scene->clips; i++) {
+        const su_scene_clip *other = &scene->clip[i];
+        if (other == clip || fabs(other->start - clip->start) > same || fabs(other->end - clip->end) > same ||
+            share_tracks(other, clip) || other->channels + other->morph_channels == 0)
+            continue;
+        su_warn(tool,
+                "%s: '%s' moves other parts than '%s', and as long: it is left out; where both are one motion --clip "
+                "'%s+%s' plays them together",
+                su_base_name(path), other->name, clip->name, clip->name, other->name);
+        return;
+    }
+}
+
+/* Adds to made what --clip NAME means, a clip or several, "A+B"; the first replaces what made has. */
+static su_status add_clip(su_tool *tool, const char *path, const char *names, su_scene *scene, bool *first,
+                          su_scene_clip *made)
+{
+    bool whole = has_clip(scene, names);
+    for (const char *at = names; at;) {
+        const char *plus = whole ? NULL : strchr(at, '+');
+        char *name = plus ? strndup(at, (size_t)(plus - at)) : strdup(at);
+        const su_scene_clip *clip = NULL;
+        if (!name) return su_fail(&tool->err, SU_AGAIN, "not enough memory for the clip");
+        su_status status = find_clip(tool, plus || at != names ? name : names, path, scene, &clip);
+        free(name);
+        if (status != SU_OK) return status;
+        if (*first)
+            *made = *clip;
+        else
+            SU_TRY(add_tracks(tool, path, scene, clip, made));
+        *first = false;
+        at = plus ? plus + 1 : NULL;
+    }
+    return SU_OK;
+}
+
 /* The named clip or clips; else the only one or the first, with a note. made: room for what no clip of the file is. */
 static su_status choose_clip(su_tool *tool, const options *o, const char *path, const su_child_limits *limits,
                              su_scene *scene, su_scene_clip *made, const su_scene_clip **clip)
@@ -156,15 +207,14 @@ static su_status choose_clip(su_tool *tool, const options *o, const char *path, 
     if (!o->clip && scene->clips > 1)
         su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
                 (long long)scene->clips, scene->clip[0].name);
-    if (o->clip) SU_TRY(find_clip(tool, o->clip, path, scene, clip));
-    if (o->clips.count < 2) return SU_OK;
-    *made = **clip;
-    *clip = made;
-    for (int i = 1; i < o->clips.count; i++) {
-        const su_scene_clip *more = NULL;
-        SU_TRY(find_clip(tool, o->clips.items[i], path, scene, &more));
-        SU_TRY(add_tracks(tool, path, scene, more, made));
+    if (o->clips.count == 1 && has_clip(scene, o->clip)) SU_TRY(find_clip(tool, o->clip, path, scene, clip));
+    if (o->clips.count == 0 || (o->clips.count == 1 && has_clip(scene, o->clip))) {
+        say_halves(tool, path, scene, *clip);
+        return SU_OK;
     }
+    bool first = true;
+    *clip = made;
+    for (int i = 0; i < o->clips.count; i++) SU_TRY(add_clip(tool, path, o->clips.items[i], scene, &first, made));
     return SU_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "geometry/polygon.h"
 #include "geometry/rotation.h"
 #include "io/cache/sequence_internal.h"
-#include "io/cache/usd_layer.h"
+#include "io/cache/usd_file.h"
 
 #include <math.h>
 #include <stdio.h>

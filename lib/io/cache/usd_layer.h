@@ -5,22 +5,9 @@
 #define SU_IO_USD_LAYER_H
 
 #include "core/error.h"
+#include "io/cache/usd_value.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-
-typedef struct su_usd_text { /* a piece of the file, or of what was unpacked of it; size 0: nothing */
-    const char *at;
-    int64_t size;
-} su_usd_text;
-
-typedef struct su_usd_value { /* text as it stands, or a value of a crate; neither: nothing */
-    su_usd_text text;
-    const struct su_usd_crate *crate;
-    uint64_t word; /* of the crate: its type, and the value or where it is */
-    int64_t next;  /* of a list of tokens: how many were given out */
-} su_usd_value;
 
 typedef struct su_usd_sample {
     double time; /* time code */
@@ -57,10 +44,6 @@ typedef struct su_usd_layer {
     const char *arc; /* what of another layer or variant is asked for ("references", ...); NULL: nothing */
 } su_usd_layer;
 
-/* SU_INPUT says what is wrong and, in text, in which line. The layer stays where it is until it is closed. */
-su_status su_usd_open(const char *path, su_usd_layer *layer, su_error *err);
-void su_usd_close(su_usd_layer *layer);
-
 bool su_usd_is(su_usd_text text, const char *word);
 /* An attribute of a prim by its name; NULL: it has none. */
 const su_usd_attribute *su_usd_find(const su_usd_layer *layer, int64_t prim, const char *name);
@@ -84,14 +67,5 @@ bool su_usd_next_token(su_usd_value *list, su_usd_text *token);
 /* One element more of array (count of room); SU_AGAIN. */
 su_status su_usd_grow(const su_usd_layer *layer, void *array, int64_t count, int64_t *room, size_t size, su_error *err);
 void su_usd_sort_samples(su_usd_attribute *attribute);
-/* Reads a layer of text, of a crate; `at` is in the map. */
-su_status su_usda_read(su_usd_layer *layer, const char *at, size_t bytes, su_error *err);
-su_status su_usdc_read(su_usd_layer *layer, const char *at, size_t bytes, su_error *err);
-/* The same of a crate's values. */
-su_usd_text su_crate_token(su_usd_value value);
-bool su_crate_target(const su_usd_layer *layer, su_usd_value value, su_usd_text *name, int64_t *prim);
-int64_t su_crate_numbers(su_usd_value value, int64_t most, double *out);
-bool su_crate_next_token(su_usd_value *list, su_usd_text *token);
-void su_crate_free(struct su_usd_crate *crate);
 
 #endif

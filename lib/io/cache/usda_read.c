@@ -1,4 +1,4 @@
-#include "io/cache/usd_layer.h"
+#include "io/cache/usda_read.h"
 
 #include <ctype.h>
 #include <math.h>

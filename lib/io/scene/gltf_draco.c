@@ -189,7 +189,8 @@ static int unpack(su_gltf *g, const json_t *primitive, const json_t *draco)
     if (vertices > most)
         return su_gltf_fail(g,
                             "a primitive of more than %d vertices is Draco-compressed, which is not read; export it "
-                            "without Draco (KHR_draco_mesh_compression) or with meshopt",
+                            "without Draco (KHR_draco_mesh_compression) or with meshopt, or unpack it: gltf-transform "
+                            "copy IN OUT",
                             MOST_VERTICES);
     if (import(g, primitive, draco, data, vertices, &p, &scene)) return 1;
     if (p.position < 0 || p.indices < 0) {
