@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALVINGS = 2 };       /* of a step where contacts are found anew at each length */
-enum { HALVINGS_KEPT = 20 }; /* where energy is convex: a few do */
-enum { MOST_MEETINGS = 8 };  /* on an arm bent to 150 degrees what they move falls by half each time until then */
-/* Between meetings steps end where one moves so much of what the first did: they converge faster than linearly. */
+enum { HALVINGS = 2 };        /* of a step where contacts are found anew at each length */
+enum { HALVINGS_KEPT = 20 };  /* where energy is convex: a few do */
+enum { ENOUGH_MEETINGS = 8 }; /* on an arm bent to 150 degrees what they move falls by half each time until then */
+/* Between meetings steps end where one moves so much of what the first did: they converge faster than linearly, those
+ * of `surface` do not. */
 static const double INNER = 1e-3;
 
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
@@ -148,17 +149,17 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
         if (asked) SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
         take_step(s, step);
-        if (!asked) SU_TRY(meet(s, &solve, &energy, err));
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
+        /* contacts that are kept are met first where elasticity has the flesh, which takes `surface` many steps */
+        bool ask = !asked && (!s->keeps || !set->surface || moved <= set->tolerance);
+        if (ask) SU_TRY(meet(s, &solve, &energy, err));
         result->springs = solve.springs, result->moved = moved;
         result->steps++, since = fmax(since, moved);
         bool linear = pressed == 0 && solve.springs == 0 && !set->surface; /* solved, and nothing touches */
-        bool stands = moved <= fmax(set->tolerance, s->keeps ? INNER * since : 0);
+        bool stands = moved <= fmax(set->tolerance, s->keeps && !set->surface ? INNER * since : 0);
         if (s->keeps && asked && (stands || linear)) {
-            bool last = meetings == MOST_MEETINGS;
-            result->converged = since <= fmax(set->tolerance, last ? set->settled : 0);
-            if (last && !result->converged) break;
+            result->converged = since <= fmax(set->tolerance, meetings >= ENOUGH_MEETINGS ? set->settled : 0);
             if (!result->converged) {
                 SU_TRY(meet(s, &solve, &energy, err));
                 result->converged = linear && solve.springs == 0;
@@ -171,7 +172,8 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
         if (!s->keeps)
             solve.sideways = solve.springs != pressed || step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;
         if (solve.sideways < SIDEWAYS_LEAST) solve.sideways = 0;
-        asked = true;
+        if (ask) since = 0;
+        asked = asked || ask;
     }
     return SU_OK;
 }

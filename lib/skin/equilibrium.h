@@ -19,7 +19,7 @@ typedef struct su_skin_contacts {
 
 typedef struct su_equilibrium_settings {
     double tolerance; /* m: a step that moves no vertex farther ends the iteration */
-    double settled;   /* m: contacts that still move flesh by no more after the last meeting have settled, too */
+    double settled;   /* m: contacts that move flesh by no more at the eighth meeting or later have settled, too */
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
     bool surface;     /* as SU_SKIN_SURFACE (skin_shot.h) */
