@@ -279,9 +279,11 @@ static int64_t find_fold(void *context, const double *x, const su_spring **sprin
     return count;
 }
 
-static su_status meet_fold(void *context, const double *x, su_error *err)
+static su_status meet_fold(void *context, const double *x, bool anew, su_error *err)
 {
-    return su_kept_pairs_aim(&((fold *)context)->kept, x, err);
+    fold *f = context;
+    if (anew) su_kept_pairs_begin(&f->kept, NULL);
+    return su_kept_pairs_aim(&f->kept, x, err);
 }
 
 /* Bent until it lies against itself, which has several equilibria: every solver ends in the same one, and what is

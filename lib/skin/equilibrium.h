@@ -10,10 +10,10 @@
 /* Contacts of a shape x (n,3). find: *springs borrowed until the next call, with forces and H; *energy J; returns how
  * many, -1 without memory. meet: looks for contacts at x; until it is called again they keep their normals and the
  * places where their ways end, so that energy is a convex function of x with one equilibrium. NULL: find looks for them
- * anew each time, as in SP section 3. */
+ * anew each time, as in SP section 3. anew: as if none were known (su_kept_pairs_aim otherwise). */
 typedef struct su_skin_contacts {
     int64_t (*find)(void *context, const double *x, const su_spring **springs, double *energy);
-    su_status (*meet)(void *context, const double *x, su_error *err);
+    su_status (*meet)(void *context, const double *x, bool anew, su_error *err);
     void *context;
 } su_skin_contacts;
 
