@@ -87,10 +87,11 @@ static int64_t find(void *context, const double *x, const su_spring **springs, d
     return count;
 }
 
-static su_status meet(void *context, const double *x, su_error *err)
+static su_status meet(void *context, const double *x, bool anew, su_error *err)
 {
     shot *s = context;
     double start = su_seconds();
+    if (anew) su_kept_pairs_begin(&s->kept, NULL);
     su_status status = su_kept_pairs_aim(&s->kept, x, err);
     s->find_seconds += su_seconds() - start;
     return status;

@@ -1,5 +1,6 @@
 /* Steklov-Poincare skinning: ex-rotated elasticity against its derivatives, invariances and the corotational law; its
  * solvers against each other, with and without contact; factors and rotations; flesh that nothing holds. */
+#include "skin/contact_springs.h"
 #include "skin/equilibrium.h"
 
 #include "box.h"
@@ -15,6 +16,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +261,87 @@ static void all_solvers_find_one_shape(void **unused)
     fixture_free(&f);
 }
 
+/* ---- self-contact ---- */
+
+typedef struct fold {
+    su_contact_body body;
+    su_contact_finder *finder;
+    su_kept_pairs kept;
+    su_spring_list springs;
+} fold;
+
+static int64_t find_fold(void *context, const double *x, const su_spring **springs, double *energy)
+{
+    fold *f = context;
+    f->springs.count = 0, *energy = 0;
+    int64_t count = su_springs_of_kept(&f->kept, x, SU_SKIN_SIDEWAYS, &f->springs, energy);
+    *springs = f->springs.spring;
+    return count;
+}
+
+static su_status meet_fold(void *context, const double *x, bool anew, su_error *err)
+{
+    fold *f = context;
+    if (anew) su_kept_pairs_begin(&f->kept, NULL);
+    return su_kept_pairs_aim(&f->kept, x, err);
+}
+
+/* Bent until it lies against itself, which has several equilibria: every solver ends in the same one, and what is
+ * deepest there is shallow. */
+static void all_solvers_find_one_fold(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fold c = {0};
+    su_error err = {0};
+    fixture_create(&f);
+    int64_t n = f.box.n, count;
+    double *k = box_constant(n, 0), *first = box_constant(3 * n, 0), *x = box_constant(3 * n, 0);
+    assert_int_equal(su_contact_body_create(n, f.box.vertices, f.box.t, f.box.tets, &c.body, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(&c.body, 0, NULL, 0, NULL, 1, &c.finder, &err), SU_OK);
+    su_contact_stiffness(&c.body, f.young, f.poisson, k);
+    su_contact_finder_set_stiffness(c.finder, k);
+    assert_int_equal(su_kept_pairs_create(&c.body, c.finder, &c.kept, &err), SU_OK);
+    for (int method = SU_SKIN_DIRECT; method <= SU_SKIN_COUPLED; method++) {
+        su_skin_factors *factors;
+        su_pose_solver *solver;
+        su_skin_contacts contacts = {find_fold, meet_fold, &c};
+        su_equilibrium_settings settings = {.tolerance = 1e-7 * c.body.diagonal,
+                                            .settled = 1e-3 * c.body.diagonal,
+                                            .inexact = 0.05,
+                                            .most = 2000,
+                                            .surface = method == SU_SKIN_SURFACE};
+        assert_int_equal(su_skin_factors_create(&f.body, (su_skin_method)method, 4, 1, &factors, &err), SU_OK);
+        assert_int_equal(su_pose_solver_create(factors, &solver, &err), SU_OK);
+        for (int degrees = 80; degrees <= 120; degrees += 20) { /* each from the rig's shape */
+            su_equilibrium_result result;
+            bend(&f, degrees * M_PI / 180);
+            memcpy(x, f.x, (size_t)(3 * n) * sizeof *x);
+            assert_int_equal(su_pose_solver_set(solver, f.R, f.Q, &err), SU_OK);
+            su_kept_pairs_begin(&c.kept, NULL);
+            assert_int_equal(su_equilibrium_find(solver, &f.body, f.R, &contacts, &settings, x, &result, &err), SU_OK);
+            printf("# method %d, %d degrees: %d steps, %d pairs, last %.2g\n", method, degrees, result.steps,
+                   (int)result.springs, result.moved);
+            assert_true(result.converged);
+        }
+        const su_contact_pair *pairs;
+        double deepest = 0;
+        assert_int_equal(su_contact_find(c.finder, x, &pairs, &count, &err), SU_OK);
+        for (int64_t i = 0; i < count; i++) deepest = fmax(deepest, pairs[i].depth);
+        assert_true(count > 2);
+        assert_true(deepest < 0.005 * c.body.diagonal);
+        if (method == SU_SKIN_DIRECT) memcpy(first, x, (size_t)(3 * n) * sizeof *x);
+        printf("# method %d: %d pairs, deepest %.2g, off %.2g\n", method, (int)count, deepest / c.body.diagonal,
+               difference(3 * n, x, first) / c.body.diagonal);
+        assert_near(difference(3 * n, x, first), 0, 1e-6 * c.body.diagonal);
+        su_pose_solver_free(solver);
+        su_skin_factors_free(factors);
+    }
+    free(first), free(x), free(k), free(c.springs.spring);
+    su_kept_pairs_free(&c.kept), su_contact_finder_free(c.finder), su_contact_body_free(&c.body);
+    fixture_free(&f);
+}
+
 /* Where all rings are kept it is the exact Schur complement. */
 static void the_boundary_answers_as_the_whole(void **unused)
 {
@@ -386,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_turn_of_everything_turns_forces),
         cmocka_unit_test(it_is_corotational_where_rotations_agree),
         cmocka_unit_test(all_solvers_find_one_shape),
+        cmocka_unit_test(all_solvers_find_one_fold),
         cmocka_unit_test(the_boundary_answers_as_the_whole),
         cmocka_unit_test(an_incomplete_factor_of_a_chain_is_exact),
         cmocka_unit_test(rotations_blend_between_bones),

@@ -7,10 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALVINGS = 2 };       /* of a step where contacts are found anew at each length */
-enum { HALVINGS_KEPT = 20 }; /* where energy is convex: a few do */
-enum { MOST_MEETINGS = 8 };  /* on an arm bent to 150 degrees what they move falls by half each time until then */
-/* Between meetings steps end where one moves so much of what the first did: they converge faster than linearly. */
+enum { HALVINGS = 2 };        /* of a step where contacts are found anew at each length */
+enum { HALVINGS_KEPT = 20 };  /* where energy is convex: a few do */
+enum { ENOUGH_MEETINGS = 8 }; /* on an arm bent to 150 degrees what they move falls by half each time until then */
+/* Meetings after which contacts have not settled and will not, flesh having started deep in itself: from then on they
+ * are found anew at each shape, which leaves less depth. */
+enum { GIVEN_UP = 14 };
+/* Contacts have not settled where those met then hold more energy than before by so much. */
+static const double DEEPER = 2;
+enum { ANEW_MEETINGS = 3 }; /* what came out before is forgotten: the start may be far, and its ways wrong */
+/* Between meetings steps end where one moves so much of what the first did: they converge faster than linearly, those
+ * of `surface` do not. */
 static const double INNER = 1e-3;
 
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
@@ -23,6 +30,7 @@ typedef struct state {
     su_pose_solver *solver;
     const su_skin_contacts *contacts;
     bool keeps;                     /* contacts are met and kept */
+    bool given_up;                  /* but from now on found anew at each shape */
     double *x, *trial;              /* (n,3) */
     double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
     su_arena arena;
@@ -57,14 +65,15 @@ static su_status find(const state *s, const double *x, su_pose_solve *solve, dou
     *energy = 0;
     solve->springs = 0;
     if (!s->contacts) return SU_OK;
+    if (s->given_up) SU_TRY(s->contacts->meet(s->contacts->context, x, true, err));
     solve->springs = s->contacts->find(s->contacts->context, x, &solve->spring, energy);
     return solve->springs < 0 ? su_fail(err, SU_AGAIN, "no memory for contacts") : SU_OK;
 }
 
-/* The contacts at x, found anew. */
-static su_status meet(state *s, su_pose_solve *solve, double *energy, su_error *err)
+/* The contacts at x, met for the n-th time. */
+static su_status meet(state *s, int n, su_pose_solve *solve, double *energy, su_error *err)
 {
-    if (s->keeps) SU_TRY(s->contacts->meet(s->contacts->context, s->x, err));
+    if (s->keeps) SU_TRY(s->contacts->meet(s->contacts->context, s->x, n <= ANEW_MEETINGS, err));
     return find(s, s->x, solve, energy, err);
 }
 
@@ -80,7 +89,7 @@ static su_status search(state *s, su_pose_solve *solve, double *energy, double *
         move(s, s->x, *step, s->trial);
         SU_TRY(find(s, s->trial, solve, energy, err));
         double change = -*step * slope + 0.5 * *step * *step * curvature + *energy - before;
-        if (change <= 1e-9 * fabs(slope) || k == (s->keeps ? HALVINGS_KEPT : HALVINGS)) return SU_OK;
+        if (change <= 1e-9 * fabs(slope) || k == (s->keeps && !s->given_up ? HALVINGS_KEPT : HALVINGS)) return SU_OK;
     }
 }
 
@@ -136,11 +145,12 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
     /* the rig's shape crosses itself: else what touches is asked where elasticity alone would have the flesh */
     s->keeps = s->contacts && s->contacts->meet;
     if (s->keeps) solve.sideways = 0; /* they stand */
-    if (asked) SU_TRY(meet(s, &solve, &energy, err));
+    if (asked) SU_TRY(meet(s, 1, &solve, &energy, err));
     double since = 0; /* m, moved since contacts were met */
     int meetings = 1;
     for (int k = 0; k < set->most && !result->converged; k++) {
         double step = 1, moved = 0;
+        s->given_up = s->keeps && asked && meetings > GIVEN_UP;
         int64_t pressed = solve.springs;
         solve.relative = solve.springs > 0 || set->surface ? set->inexact : 0;
         add_forces(s, &solve);
@@ -148,30 +158,33 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
         if (asked) SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
         take_step(s, step);
-        if (!asked) SU_TRY(meet(s, &solve, &energy, err));
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
+        /* contacts that are kept are met first where elasticity has the flesh, which takes `surface` many steps */
+        bool ask = !asked && (!s->keeps || !set->surface || moved <= set->tolerance);
+        if (ask) SU_TRY(meet(s, 1, &solve, &energy, err));
         result->springs = solve.springs, result->moved = moved;
         result->steps++, since = fmax(since, moved);
         bool linear = pressed == 0 && solve.springs == 0 && !set->surface; /* solved, and nothing touches */
-        bool stands = moved <= fmax(set->tolerance, s->keeps ? INNER * since : 0);
-        if (s->keeps && asked && (stands || linear)) {
-            bool last = meetings == MOST_MEETINGS;
-            result->converged = since <= fmax(set->tolerance, last ? set->settled : 0);
-            if (last && !result->converged) break;
+        bool stands = moved <= fmax(set->tolerance, s->keeps && !s->given_up && !set->surface ? INNER * since : 0);
+        if (s->keeps && !s->given_up && asked && (stands || linear)) {
+            result->converged = since <= set->tolerance;
             if (!result->converged) {
-                SU_TRY(meet(s, &solve, &energy, err));
-                result->converged = linear && solve.springs == 0;
+                double before = energy;
+                bool settled = meetings >= ENOUGH_MEETINGS && since <= set->settled;
+                SU_TRY(meet(s, ++meetings, &solve, &energy, err));
+                result->converged = (linear && solve.springs == 0) || (settled && energy <= DEEPER * before);
                 result->springs = solve.springs;
-                since = 0, meetings++;
+                since = 0;
             }
         } else {
-            result->converged = linear || (stands && !s->keeps);
+            result->converged = linear || (stands && (!s->keeps || s->given_up));
         }
         if (!s->keeps)
             solve.sideways = solve.springs != pressed || step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;
         if (solve.sideways < SIDEWAYS_LEAST) solve.sideways = 0;
-        asked = true;
+        if (ask) since = 0;
+        asked = asked || ask;
     }
     return SU_OK;
 }

@@ -10,16 +10,16 @@
 /* Contacts of a shape x (n,3). find: *springs borrowed until the next call, with forces and H; *energy J; returns how
  * many, -1 without memory. meet: looks for contacts at x; until it is called again they keep their normals and the
  * places where their ways end, so that energy is a convex function of x with one equilibrium. NULL: find looks for them
- * anew each time, as in SP section 3. */
+ * anew each time, as in SP section 3. anew: as if none were known (su_kept_pairs_aim otherwise). */
 typedef struct su_skin_contacts {
     int64_t (*find)(void *context, const double *x, const su_spring **springs, double *energy);
-    su_status (*meet)(void *context, const double *x, su_error *err);
+    su_status (*meet)(void *context, const double *x, bool anew, su_error *err);
     void *context;
 } su_skin_contacts;
 
 typedef struct su_equilibrium_settings {
     double tolerance; /* m: a step that moves no vertex farther ends the iteration */
-    double settled;   /* m: contacts that still move flesh by no more after the last meeting have settled, too */
+    double settled;   /* m: contacts that move flesh by no more at the eighth meeting or later have settled, too */
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
     bool surface;     /* as SU_SKIN_SURFACE (skin_shot.h) */

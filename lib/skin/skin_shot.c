@@ -17,7 +17,7 @@
 
 /* Newton steps after which contacts count as not settled, and the share of the first error at which a step's solve ends
  * while they come and go. */
-enum { MOST_STEPS = 40 };
+enum { MOST_STEPS = 100 };
 static const double INEXACT = 0.05;
 /* Diagonals by which contacts may still move flesh when they count as settled: a pixel of a picture of 2,000. */
 static const double SETTLED = 5e-4;
@@ -247,9 +247,10 @@ static int64_t find_contacts(void *context, const double *x, const su_spring **s
     return w->springs.count;
 }
 
-static su_status meet_contacts(void *context, const double *x, su_error *err)
+static su_status meet_contacts(void *context, const double *x, bool anew, su_error *err)
 {
     worker *w = context;
+    if (anew) su_kept_pairs_begin(&w->kept, NULL);
     return su_kept_pairs_aim(&w->kept, x, err);
 }
 
