@@ -211,7 +211,7 @@ def turning(lab):
     full = lab.load(f"{lab.full('bar', 'shake', settings=STILL)}.npz")["u"]
     deformed = full[np.argmax(np.linalg.norm(full, axis=(1, 2)))]
     angles, found = (0, 15, 30, 60, 90, 180), {}
-    lab.say(f"{size} degrees of freedom each. A frame of the full simulation, its displacements turned about x, y + z: the share outside of the space.\n")
+    lab.say(f"{size} degrees of freedom each. A frame of the full simulation, its displacements turned about (1, 1, 1): the share outside of the space.\n")
     lab.say("| space | " + " | ".join(f"{a}°" for a in angles) + " | most over least |")
     lab.say("| --- |" + " --- |" * (len(angles) + 1))
     for what, basis in bases.items():
@@ -264,7 +264,7 @@ def rippling(lab):
 
 
 def step_ms(lab, name):
-    """Processor time of a step to convergence, from what more steps a frame cost; those at rest are left out by the shot."""
+    """Processor time of a step to convergence: what six more steps a frame cost, so that reading and writing do not count."""
     used = []
     for substeps in (2, 8):
         lab.sim(name, "shake", "-j", 1, "--substeps", substeps, settings=STILL)
