@@ -36,6 +36,17 @@ off=$(sed -n 's/^ "error": \([0-9.e+-]*\),*$/\1/p' off.json)
 check "end where the quasi-Newton method does" "$([ $status = 0 ] && awk -v e="${off:-1}" 'BEGIN { exit !(e < 1e-4) }'; echo $?)" "$off $(cat err)"
 run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --loop -q -o loop.npz
 check "cycles" "$status" "$(cat err)"
+# Killed behind a checkpoint, a run goes on from it to the same bytes.
+run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --substeps 60 -q -o whole.npz
+"$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --substeps 60 --checkpoint 10 -q -o kept.npz >/dev/null 2>&1 &
+victim=$!
+for try in $(seq 3000); do [ ! -e kept.npz.checkpoint ] || break; kill -0 "$victim" 2>/dev/null || break; sleep 0.01; done
+kill -9 "$victim" 2>/dev/null; wait "$victim" 2>/dev/null
+if [ ! -e kept.npz.checkpoint ]; then rm -f kept.npz; fi      # it was done before
+run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --substeps 60 --checkpoint 10 --resume -j 2 -o kept.npz
+cp err resumed
+check "checkpoints go on to the same bytes" "$([ $status = 0 ] && cmp kept.npz whole.npz && [ ! -e kept.npz.checkpoint ]; echo $?)" "$status $(cat err)"
+
 printf '{"points": 100, "colliders": [{"shape": "plane", "point": [0, 0.3, 0], "normal": [0, 1, 0]}], "wind": {"velocity": [3, 0, 0]}}' >forces.json
 run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --forces forces.json -q -o pushed.npz
 check "colliders and wind" "$([ $status = 0 ] && ! cmp -s pushed.npz 1.npz; echo $?)" "$status $(cat err)"

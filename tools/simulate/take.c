@@ -77,28 +77,42 @@ static su_status rewind_shot(su_tool *tool, take *t)
                        : su_simulation_rewind(t->simulation, &tool->err);
 }
 
+static int64_t frames_done(const take *t)
+{
+    return t->skinning ? su_skinning_simulation_done(t->skinning) : su_simulation_frames_done(t->simulation);
+}
+
+static su_status save_checkpoint(const take *t, const char *key, su_error *err)
+{
+    return t->skinning ? su_skinning_checkpoint_save(t->checkpoint, key, t->skinning, &t->sim, err)
+                       : su_checkpoint_save(t->checkpoint, key, t->simulation, &t->sim, err);
+}
+
+static su_status load_checkpoint(take *t, const char *key, bool *found, su_error *err)
+{
+    return t->skinning ? su_skinning_checkpoint_load(t->checkpoint, key, t->skinning, &t->sim, found, err)
+                       : su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, found, err);
+}
+
 /* All frames, with checkpoints where wanted; their key is all of meta: inputs and settings. */
 static su_status run_frames(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
     su_error *err = &tool->err;
-    if (t->skinning || (!set->checkpoint && !set->resume)) /* skinning modes are done before a checkpoint would be */
-        return run_until(tool, t, t->sim.F, &tool->progress);
+    if (!set->checkpoint && !set->resume) return run_until(tool, t, t->sim.F, &tool->progress);
     char *key = su_json_dump(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
     su_status status = key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory");
     bool found = false;
-    if (status == SU_OK && set->resume)
-        status = su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, &found, err);
-    if (found)
-        su_note(tool, "%s: goes on after frame %lld", t->path, (long long)su_simulation_frames_done(t->simulation) - 1);
+    if (status == SU_OK && set->resume) status = load_checkpoint(t, key, &found, err);
+    if (found) su_note(tool, "%s: goes on after frame %lld", t->path, (long long)frames_done(t) - 1);
     int64_t every = set->checkpoint > 0 ? set->checkpoint : 1000, done;
-    while (status == SU_OK && (done = su_simulation_frames_done(t->simulation)) < t->sim.F) {
-        status = su_simulation_run(t->simulation, (done / every + 1) * every, &t->sim, &tool->progress, err);
-        done = su_simulation_frames_done(t->simulation);
+    while (status == SU_OK && (done = frames_done(t)) < t->sim.F) {
+        status = run_until(tool, t, (done / every + 1) * every, &tool->progress);
+        done = frames_done(t);
         /* also when asked to stop: the frames so far are not lost */
         if ((status == SU_OK && done < t->sim.F) || (status == SU_AGAIN && done > 0)) {
             su_error second = {0};
-            su_status saved = su_checkpoint_save(t->checkpoint, key, t->simulation, &t->sim, &second);
+            su_status saved = save_checkpoint(t, key, &second);
             if (status == SU_OK && saved != SU_OK) *err = second, status = saved;
         }
     }

@@ -203,3 +203,37 @@ su_status su_skinning_simulation_rewind(su_skinning_simulation *s, su_error *err
     s->done = 0, s->again = true;
     return SU_OK;
 }
+
+/* ---- saving and restoring ---- */
+
+/* The stepper's state, the rotations that the next ones are found from, the steps so far. */
+static int64_t walk(su_skinning_simulation *s, double *out, const double *in)
+{
+    int64_t lanes = SU_CLUSTER_MATRICES * s->model->panels, total = su_skinning_state_size(s->stepper);
+    double *parts[] = {s->to.turn, s->next.turn, s->last_h};
+    const int64_t count[] = {lanes, lanes, s->F};
+    if (out) su_skinning_get_state(s->stepper, out);
+    if (in) su_skinning_set_state(s->stepper, in);
+    for (int k = 0; k < 3; k++) {
+        if (out) memcpy(out + total, parts[k], (size_t)count[k] * sizeof *out);
+        if (in) memcpy(parts[k], in + total, (size_t)count[k] * sizeof *in);
+        total += count[k];
+    }
+    return total;
+}
+
+int64_t su_skinning_simulation_state_size(const su_skinning_simulation *s)
+{
+    return walk((su_skinning_simulation *)s, NULL, NULL);
+}
+
+void su_skinning_simulation_get_state(const su_skinning_simulation *s, double *state)
+{
+    walk((su_skinning_simulation *)s, state, NULL); /* only read */
+}
+
+void su_skinning_simulation_set_state(su_skinning_simulation *s, const double *state, int64_t done)
+{
+    walk(s, NULL, state);
+    s->done = done;
+}

@@ -27,6 +27,13 @@ su_status su_skinning_simulation_finish(su_skinning_simulation *simulation, su_s
 
 /* After the last frame: back to the first with the displacement and its rate as they are, for clips that are cycles. */
 su_status su_skinning_simulation_rewind(su_skinning_simulation *simulation, su_error *err);
+int64_t su_skinning_simulation_done(const su_skinning_simulation *simulation);
+
+/* Checkpoints: all that goes on after the frames done so far, as numbers. */
+int64_t su_skinning_simulation_state_size(const su_skinning_simulation *simulation);
+void su_skinning_simulation_get_state(const su_skinning_simulation *simulation, double *state);
+void su_skinning_simulation_set_state(su_skinning_simulation *simulation, const double *state, int64_t done);
+
 const su_shot_counts *su_skinning_simulation_counts(const su_skinning_simulation *simulation);
 
 #endif
