@@ -34,6 +34,7 @@ void su_skinning_simulation_free(su_skinning_simulation *s)
     free(s);
 }
 
+int64_t su_skinning_simulation_done(const su_skinning_simulation *s) { return s->done; }
 const su_shot_counts *su_skinning_simulation_counts(const su_skinning_simulation *s) { return &s->driver.counts; }
 
 /* ---- what the driver drives ---- */
