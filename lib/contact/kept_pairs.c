@@ -88,7 +88,8 @@ static su_status hold(su_kept_pairs *s, const double *y, int64_t *held, su_error
         double most = BROUGHT * su_contact_energy(1, pair);
         if (pair->held || !(su_contact_brought(s->body, s->before, y, pair, &none) > most)) continue;
         SU_TRY(su_contact_find_start(s->finder, pair, &start, err));
-        if (su_contact_brought(s->body, s->before, y, pair, &start) > most)
+        /* one that stood goes from face to face as the surface does; held there, resting flesh would not slide */
+        if (!(start.depth > 0) && su_contact_brought(s->body, s->before, y, pair, &start) > most)
             *held += su_contact_enter(s->body, s->before, y, &start, pair);
     }
     return SU_OK;
