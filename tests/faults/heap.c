@@ -1,5 +1,5 @@
-/* Preloaded into a program under test: counts the bytes that it has allocated and not freed, and writes the most there ever
- * were, in bytes, into the file that SUPPLE_HEAP names when the program ends. A count, not a sample of what the system
+/* Preloaded into a program under test: counts the bytes that it has allocated and not freed, and writes the most there
+ * ever were, in bytes, into the file that SUPPLE_HEAP names when the program ends. A count, not a sample of what the system
  * says: the same for the same run, whatever else the machine does. Blocks count as large as malloc_usable_size says.
  * What libraries map themselves (OpenBLAS's buffers, of a constant size) and mapped files are not counted.
  *
