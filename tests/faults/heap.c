@@ -1,7 +1,7 @@
-/* Preloaded into a program under test: counts the bytes that it has allocated and not freed, and writes the most there ever
- * were, in bytes, into the file that SUPPLE_HEAP names when the program ends. A count, not a sample of what the system
- * says: the same for the same run, whatever else the machine does. Blocks count as large as malloc_usable_size says.
- * What libraries map themselves (OpenBLAS's buffers, of a constant size) and mapped files are not counted.
+/* Preloaded into a program under test: counts the bytes that it has allocated and not freed, and writes the most there
+ * ever were, in bytes, into the file that SUPPLE_HEAP names when the program ends. A count, not a sample of what the
+ * system says: the same for the same run, whatever else the machine does. Blocks count as large as malloc_usable_size
+ * says. What libraries map themselves (OpenBLAS's buffers, of a constant size) and mapped files are not counted.
  *
  * A program that starts itself again goes on under the same process number and counts anew; other processes that it
  * starts, by fork alone or with another program, write nothing. */
