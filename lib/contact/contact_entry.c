@@ -22,7 +22,7 @@ static double below(const su_contact_body *body, const double *x, int32_t triang
 }
 
 double su_contact_brought(const su_contact_body *body, const double *before, const double *y,
-                          const su_contact_pair *pair, const su_contact_pair *start)
+                          const su_contact_pair *pair)
 {
     double over = pair->depth - pair->allowed;
     if (!(over > 0)) return 0;
@@ -33,17 +33,10 @@ double su_contact_brought(const su_contact_body *body, const double *before, con
         int64_t at = 3 * (int64_t)corner[i / 3] + i % 3;
         work += pair->stiffness * over * pair->normal[i % 3] * share[i / 3] * (y[at] - before[at]);
     }
-    double was = fmax(start->depth - pair->allowed, 0);
-    return 0.5 * pair->stiffness * (over * over - was * was) + work;
+    return 0.5 * pair->stiffness * over * over + work;
 }
 
 /* ---- where it came in ---- */
-
-static void put_on(const su_contact_body *body, const double *y, int32_t triangle, su_contact_pair *pair)
-{
-    pair->triangle = triangle, pair->held = true;
-    su_contact_follow(body, y, 1, pair);
-}
 
 /* Triangles within `reach` of p at y, from one on over common corners. */
 static int list_around(const su_contact_body *body, const double *y, const double p[3], double reach, int32_t from,
@@ -91,15 +84,9 @@ static double crossed_beside(const su_contact_body *body, const double *before, 
     return beside;
 }
 
-bool su_contact_enter(const su_contact_body *body, const double *before, const double *y, const su_contact_pair *start,
-                      su_contact_pair *pair)
+bool su_contact_enter(const su_contact_body *body, const double *before, const double *y, su_contact_pair *pair)
 {
     int64_t v = 3 * (int64_t)pair->vertex;
-    if (start->depth > 0) {
-        if (start->triangle == pair->triangle) return false;
-        put_on(body, y, start->triangle, pair);
-        return true;
-    }
     /* from where the vertex was over the triangle to where it is now, whatever moved both */
     double bary[3], reach = 2 * pair->depth;
     if (su_contact_foot(body, before, before + v, pair->triangle, bary)) {
@@ -118,6 +105,7 @@ bool su_contact_enter(const su_contact_body *body, const double *before, const d
         if (beside < least) least = beside, through = near[k];
     }
     if (through < 0) return false;
-    put_on(body, y, through, pair);
+    pair->triangle = through, pair->held = true;
+    su_contact_follow(body, y, 1, pair);
     return true;
 }

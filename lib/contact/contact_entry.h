@@ -6,15 +6,14 @@
 
 #include "contact/contact_finder.h"
 
-/* What a pair at y (n,3) adds to the energy of an implicit step that began at `before` (n,3), J:
- * E(y) - E(before) - dE/dy (y - before). Above 0 it brings energy along, since the step's end knows the force at y
- * alone; where E is convex between, never. start: the pair as it was at `before`, depth 0: there was none. */
+/* What a pair at y (n,3), none of which stood at `before` (n,3), adds to the energy of an implicit step that began
+ * there, J: E(y) - dE/dy (y - before). Above 0 it brings energy along, since the step's end knows the force at y alone;
+ * where E is convex between, never. */
 double su_contact_brought(const su_contact_body *body, const double *before, const double *y,
-                          const su_contact_pair *pair, const su_contact_pair *start);
+                          const su_contact_pair *pair);
 
-/* Puts the pair on the plane of the triangle that its vertex was below already at `before`, or else came in through
- * since, and holds it there: E is convex then. False where there is no such triangle near; the pair is as it was. */
-bool su_contact_enter(const su_contact_body *body, const double *before, const double *y, const su_contact_pair *start,
-                      su_contact_pair *pair);
+/* Puts such a pair on the plane of the triangle that its vertex came in through and holds it there: E is convex then.
+ * False where there is no such triangle near; the pair is as it was. */
+bool su_contact_enter(const su_contact_body *body, const double *before, const double *y, su_contact_pair *pair);
 
 #endif

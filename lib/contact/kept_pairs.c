@@ -84,13 +84,12 @@ static su_status hold(su_kept_pairs *s, const double *y, int64_t *held, su_error
 {
     if (!s->steps || s->frozen) return SU_OK;
     for (int64_t k = 0; k < s->count; k++) {
-        su_contact_pair *pair = s->pairs + k, none = {0}, start;
+        su_contact_pair *pair = s->pairs + k, start;
         double most = BROUGHT * su_contact_energy(1, pair);
-        if (pair->held || !(su_contact_brought(s->body, s->before, y, pair, &none) > most)) continue;
+        if (pair->held || !(su_contact_brought(s->body, s->before, y, pair) > most)) continue;
         SU_TRY(su_contact_find_start(s->finder, pair, &start, err));
         /* one that stood goes from face to face as the surface does; held there, resting flesh would not slide */
-        if (!(start.depth > 0) && su_contact_brought(s->body, s->before, y, pair, &start) > most)
-            *held += su_contact_enter(s->body, s->before, y, &start, pair);
+        if (!(start.depth > 0)) *held += su_contact_enter(s->body, s->before, y, pair);
     }
     return SU_OK;
 }

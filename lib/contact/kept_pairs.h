@@ -23,8 +23,8 @@ su_status su_kept_pairs_create(const su_contact_body *body, su_contact_finder *f
                                su_error *err);
 void su_kept_pairs_free(su_kept_pairs *kept);
 
-/* None. before (n,3): where a step begins, in a frame that does not move with y's, copied: ways that bring energy along
- * are held on the side that the vertex came from (contact_entry.h). NULL: there is no step. */
+/* None. before (n,3): where a step begins, in a frame that does not move with y's, copied: new pairs that
+ * bring energy along are held on the side that the vertex came from (contact_entry.h). NULL: there is no step. */
 void su_kept_pairs_begin(su_kept_pairs *kept, const double *before);
 /* Finds the pairs at y (n,3) and keeps those that no pair is; *met: so many of them press, or are held from now on. */
 su_status su_kept_pairs_meet(su_kept_pairs *kept, const double *y, int64_t *met, su_error *err);
