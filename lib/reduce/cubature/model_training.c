@@ -91,30 +91,29 @@ static json_t *error_list(int64_t m, const su_error_pair *errors)
     return list;
 }
 
-/* D drawn to the forces that the flesh has in the full states of its motion (docs/design.md, eq. 14a), in the set and in
- * the model. */
-static su_status fit_linear_force(const su_model_parts *parts, su_model_training *training, su_error *err)
+/* linear (r,r), the model's D, drawn to the forces that the flesh has in the full states of its motion (docs/design.md,
+ * eq. 14a). */
+static su_status fit_linear_force(const su_model_parts *parts, const su_model_training *training, double *linear,
+                                  su_linear_fit_error *error, su_error *err)
 {
     const su_basis *basis = parts->space->basis;
-    su_cubature *set = &training->cubature;
     int64_t size = basis->f * basis->r;
-    double *force = NULL;
+    double *lacking = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&force, size, "states", err));
-    SU_GO(su_model_forces(&training->model, basis, &parts->shots, force, err));
-    for (int64_t i = 0; i < size; i++) force[i] = basis->state_force[i] - force[i];
+    SU_GO(SU_ALLOC(&lacking, size, "states", err));
+    SU_GO(su_model_forces(&training->model, basis, &parts->shots, lacking, err));
+    for (int64_t i = 0; i < size; i++) lacking[i] = basis->state_force[i] - lacking[i];
     const su_linear_fit fit = {.r = basis->r,
                                .count = basis->f,
-                               .stiffness = set->stiffness,
+                               .stiffness = training->cubature.stiffness,
                                .q = basis->state_q,
-                               .lacking = force,
+                               .lacking = lacking,
                                .least = parts->plan->least_motion,
                                .prior = parts->plan->linear_prior,
                                .most_taken = parts->plan->most_taken};
-    SU_GO(su_fit_linear_force(&fit, set->linear, &training->linear_error, err));
-    memcpy(training->model.linear_stiffness, set->linear, (size_t)(basis->r * basis->r) * sizeof *set->linear);
+    SU_GO(su_fit_linear_force(&fit, linear, error, err));
 done:
-    free(force);
+    free(lacking);
     return status;
 }
 
@@ -135,17 +134,32 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
                         set->linear ? json_real(set->tets.worst) : error_list(space->m, set->tets.errors));
     json_object_set_new(own, "training_error_inertia",
                         set->linear ? json_real(set->vertices.worst) : error_list(space->m, set->vertices.errors));
-    return set->linear ? fit_linear_force(parts, training, err) : SU_OK;
+    return SU_OK;
 }
 
-/* Holds the model against the first shot of its basis. */
+/* Holds the model against the first shot of its basis: with D as its tets leave it, and drawn to the forces of the
+ * motion. The one that moves better stays. */
 static su_status judge(const su_model_parts *parts, const su_anim *anim, int threads, su_model_training *training,
                        su_error *err)
 {
     su_training_try *now = &training->tried[training->tries++];
-    now->tets = training->cubature.tets.count;
     const su_motion_reference played = {parts->space->basis, 0, anim, parts->shots.paths[0]};
-    return su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err);
+    int64_t size = training->model.r * training->model.r;
+    double *own = training->cubature.linear, *linear = training->model.linear_stiffness;
+    su_linear_fit_error forces;
+    su_motion_error drawn;
+    now->tets = training->cubature.tets.count;
+    training->linear_error = (su_linear_fit_error){0};
+    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err));
+    SU_TRY(fit_linear_force(parts, training, linear, &forces, err));
+    if (!(forces.before > 0)) return SU_OK;
+    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &drawn, err));
+    if (drawn.error < now->motion.error) {
+        memcpy(own, linear, (size_t)size * sizeof *own);
+        training->linear_error = forces, now->motion = drawn;
+    } else
+        memcpy(linear, own, (size_t)size * sizeof *own);
+    return SU_OK;
 }
 
 /* Forces met to a per cent may still be a motion that is far off: more tets are tried, while they help. */

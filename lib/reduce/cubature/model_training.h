@@ -35,8 +35,9 @@ typedef struct su_model_training {
     su_chosen_states chosen; /* with one basis */
     su_cubature cubature;
     su_model model;
-    su_linear_fit_error linear_error; /* with one basis: of the forces at its states, as D was and as it is */
-    int tries; /* with one basis; the last is the model's */
+    su_linear_fit_error linear_error; /* with one basis: of the forces at its states, as D was and
+                                       * as it is; 0: as its tets leave it */
+    int tries;                        /* with one basis; the last is the model's */
     su_training_try tried[SU_MOST_RETRAININGS + 1];
     double seconds_motion;
 } su_model_training;
