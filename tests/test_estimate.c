@@ -283,7 +283,7 @@ static void what_moved_by_joint(void **unused)
     float *weights = calloc((size_t)(3 * nbar), sizeof *weights);
     double *u = calloc((size_t)(FRAMES * 3 * n), sizeof *u);
     for (int64_t v = 0; v < nbar; v++) weights[3 * v + (v > 0)] = 1;
-    weights[3 * 5 + 1] = 0.6f, weights[3 * 5 + 2] = 0.4f; /* the third joint carries nothing more than the second does */
+    weights[3 * 5 + 1] = 0.6f, weights[3 * 5 + 2] = 0.4f; /* the third joint carries nothing most */
     for (int64_t k = 0; k < FRAMES; k++) u[3 * (k * n) + 1] = 0.02;
     u[3 * (7 * n + 5) + 2] = -0.5;
     su_anim anim = t.s.anim;

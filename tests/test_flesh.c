@@ -248,7 +248,7 @@ static void test_bridges(void **state)
     for (int k = 0; k < found.places; k++) { /* in the slit, not in the palm */
         assert_true(fabs(found.place[k][0] - 0.0105) < 0.011 && found.place[k][1] > 0.02);
     }
-    /* with poses it depends on what they do: fingers that go together are joined without harm, those that part are not */
+    /* with poses it depends on what they do: fingers that go together are joined without harm, those that part not */
     int64_t all = found.count;
     double *shapes = malloc(6 * (size_t)s.n * sizeof *shapes);
     memcpy(shapes, s.x, 3 * (size_t)s.n * sizeof *shapes);
@@ -259,7 +259,8 @@ static void test_bridges(void **state)
     for (int64_t v = 0; v < s.n; v++)
         if (s.x[3 * v + 1] > 0.02 && s.x[3 * v] > 0.0105) shapes[3 * (s.n + v) + 2] += 0.1;
     assert_int_equal(su_bridges_find(&surface, &mesh, holder, 2, shapes, &found, &err), SU_OK);
-    print_message("# %lld of %lld where one finger leaves the other at a pose\n", (long long)found.count, (long long)all);
+    print_message("# %lld of %lld where one finger leaves the other at a pose\n", (long long)found.count,
+                  (long long)all);
     assert_true(found.count > 5 && found.count <= all);
     free(shapes);
     su_flesh flesh = build(&s, &surface, SU_MESH_SDF, 400);

@@ -29,7 +29,7 @@ runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime
 reduce: physics
 reduce/align: core geometry rig
 reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align
-reduce/cubature: core linalg geometry io/stage rig physics contact fem runtime/forces runtime reduce reduce/align
+reduce/cubature: core linalg geometry io/stage rig physics contact fem runtime/subspace runtime/forces runtime reduce reduce/align
 skin: core linalg geometry io/stage rig physics contact fem reduce/modes
 estimate: core linalg geometry io/stage rig physics fem runtime/subspace
 ORDER

@@ -213,6 +213,7 @@ static su_status play_shots(void *context, int threads, su_error *err)
                           .paths = names,
                           .anims = &made.s.anim,
                           .most = 10,
+                          .forces = true,
                           .threads = threads};
     su_played_shots played;
     su_basis basis = {0};

@@ -16,9 +16,9 @@ typedef struct su_bridges {
 /* Compares geodesic with Euclidean neighbours: skin vertices held by tets around one flesh vertex are near; where the
  * way along the skin's edges from one to the other is longer than four of those tets' longest edges, and the middle
  * between them lies outside the skin, the flesh bridges a gap. holder (surface n): tet that holds each vertex.
- * shapes (poses,source_count,3): the skin at example poses; then a gap counts only where some pose takes its sides nearer or apart
- * by one such edge, for what stays where it is (a belt on a coat, hair on a skull) is joined without harm. poses 0: all
- * gaps count. */
+ * shapes (poses,source_count,3): the skin at example poses; then a gap counts only where some pose takes its sides
+ * nearer or apart by one such edge, for what stays where it is (a belt on a coat, hair on a skull) is joined without
+ * harm. poses 0: all gaps count. */
 su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, int64_t poses,
                           const double *shapes, su_bridges *out, su_error *err);
 

@@ -163,8 +163,8 @@ static su_status prepare(const su_play *play, int64_t r, su_basis *basis, su_err
     return SU_OK;
 }
 
-/* state_q = basis' M shapes, state_force = basis' forces, and where each state stands. modes (r,n,3) with r >= basis->r:
- * beyond, 0. */
+/* state_q = basis' M shapes, state_force = basis' forces, and where each state stands. modes (r,n,3) with r >=
+ * basis->r: beyond, 0. */
 static su_status add_states(const su_played_shots *played, const double *mass, const double *modes, int64_t r,
                             su_basis *basis, su_error *err)
 {
