@@ -88,7 +88,7 @@ strangers() {
 }
 
 # Options in lists/NAME, by program. Lines that call programs of others, or of tests, are theirs.
-foreign='chromium |Chromium |openjd run|xmllint |blender |usdcat|scancel|pkg-config|tests/faults|sweep '
+foreign='[Cc]hromium|openjd run|xmllint |blender |usdcat|scancel|pkg-config|tests/faults|sweep '
 dated() { grep -v -e '^docs/notes/' -e '^CHANGELOG[.]md$'; }
 
 # Options that no program has, and those of a command line that its program has not: "PAGE: --option" and "PAGE: NAME --option".
