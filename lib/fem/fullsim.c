@@ -117,11 +117,18 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     return status;
 }
 
-static double elastic_energy(su_fullsim *s)
+/* The body at s->now, and where its vertices are (n,3). */
+static const double *deformed(su_fullsim *s)
 {
     su_fullsim_set_body(s, &s->now);
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->inertial[i] = s->now.x[i] + s->u[i];
-    return su_elastic_energy(&s->body, s->inertial, s->options.threads);
+    return s->inertial;
+}
+
+static double elastic_energy(su_fullsim *s)
+{
+    const double *y = deformed(s);
+    return su_elastic_energy(&s->body, y, s->options.threads);
 }
 
 static void follow(void *self, double h)
@@ -368,9 +375,8 @@ const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_elastic_force(su_fullsim *s, double *force)
 {
-    su_fullsim_set_body(s, &s->now);
-    for (int64_t i = 0; i < 3 * s->body.n; i++) s->inertial[i] = s->now.x[i] + s->u[i];
-    su_elastic_force(&s->body, s->inertial, force, s->options.threads);
+    const double *y = deformed(s);
+    su_elastic_force(&s->body, y, force, s->options.threads);
     for (int64_t i = 0; i < 3 * s->body.n; i++) force[i] /= s->settings.stiffness;
 }
 
