@@ -66,17 +66,17 @@ done
 # ---- on a terminal: a key is pressed ----
 
 { cat bash.sh; echo 'PS1="ready> "'; } >bashrc
-python3 "$here/shell_keys.py" 'supple sim --gravity-m\tab\t' bash --noprofile --rcfile bashrc -i >screen 2>&1
+python3 "$here/shell_keys.py" 'supple sim --gravity-m\tab\t' 'supple sim --gravity-mode absolute' bash --noprofile --rcfile bashrc -i >screen 2>&1
 check "bash completes an option and its choice at Tab" "$(grep -q 'supple sim --gravity-mode absolute' screen; echo $?)" "$(tail -n 3 screen)"
 if command -v zsh >/dev/null; then
     mkdir zsh && "$supple" completions zsh >zsh/_supple
     printf 'fpath=(%s $fpath)\nautoload -U compinit\ncompinit -u -D\nPS1="ready> "\n' "$folder/zsh" >zsh/.zshrc
-    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple sim --gravity-m\tab\t' zsh -i >screen 2>&1
+    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple sim --gravity-m\tab\t' 'gravity-mode[= ]absolute' zsh -i >screen 2>&1
     check "zsh completes an option and its choice at Tab" "$(grep -q 'gravity-mode[= ]absolute' screen; echo $?)" "$(tail -n 3 screen)"
-    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple comp\t' zsh -i >screen 2>&1
+    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple comp\t' 'compare *-- *measure one simulation' zsh -i >screen 2>&1
     check "zsh lists tools with what they do" "$(grep -q 'compare *-- *measure one simulation' screen; echo $?)" "$(tail -n 5 screen)"
     printf 'autoload -U compinit\ncompinit -u -D\neval "$(supple completions zsh)"\nPS1="ready> "\n' >zsh/.zshrc
-    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple bake x.glb --look j\t' zsh -i >screen 2>&1
+    ZDOTDIR=$folder/zsh python3 "$here/shell_keys.py" 'supple bake x.glb --look j\t' 'look[= ]jelly' zsh -i >screen 2>&1
     check "zsh: the same by eval in .zshrc" "$(grep -q 'look[= ]jelly' screen; echo $?)" "$(tail -n 3 screen)"
 else
     count=$((count + 1)); echo "ok $count - completion in zsh # skip zsh is not installed"

@@ -139,9 +139,8 @@ nothing "docs/tree.md lists no file that is not there, and none twice" "$(LC_ALL
 
 # Names of all objects below $1 with their symbols: "module<TAB>type<TAB>symbol".
 symbols() {
-    (cd "$1" && find lib tools -name '*.o' 2>/dev/null | LC_ALL=C sort | while read -r o; do
-        [ -f "$2/${o%.o}.c" ] && nm -g "$o" | awk -v m="${o%.o}" 'NF >= 2 { printf "%s\t%s\t%s\n", m, $(NF - 1), $NF }'
-    done)
+    (cd "$1" && find lib tools -name '*.o' 2>/dev/null | LC_ALL=C sort | while read -r o; do [ ! -f "$2/${o%.o}.c" ] || echo "$o"; done |
+        xargs nm -gA | awk '{ m = $1; sub(/\.o:.*/, "", m); if (NF >= 2) printf "%s\t%s\t%s\n", m, $(NF - 1), $NF }')
 }
 # Calls between modules from such lines; a program's own symbols go before those of lib/.
 cat >calls.awk <<'AWK'
@@ -165,10 +164,9 @@ nothing "no modules call each other in a circle" "$(awk -f circle.awk calls)"
 
 # The interface for games is called from outside; clones and resolvers of a function are the compiler's.
 uncalled() {   # FOLDER OBJECTS: "module: function"
-    awk -F '\t' '$2 == "T" && $1 ~ /^lib/ && $3 ~ /^su_[a-z0-9_]*$/ { place[$3] = $1 } $2 == "U" { want[$3] }
-        END { for (s in place) if (!(s in want)) print place[s], s }' "$2" | LC_ALL=C sort | while read -r module name; do
-        grep -rqw --include='*.c' --include='*.h' "$name" "$1/tests" "$1/bench" "$1/examples" "$1/tools" 2>/dev/null || echo "$module: $name"
-    done
+    find "$1/tests" "$1/bench" "$1/examples" "$1/tools" -name '*.[ch]' -exec cat {} + 2>/dev/null | grep -o 'su_[a-z0-9_]*' | sort -u >named
+    awk -F '\t' 'FILENAME == "named" { want[$1]; next } $2 == "T" && $1 ~ /^lib/ && $3 ~ /^su_[a-z0-9_]*$/ { place[$3] = $1 } $2 == "U" { want[$3] }
+        END { for (s in place) if (!(s in want)) print place[s] ": " s }' named "$2" | LC_ALL=C sort
 }
 nothing "every function that a header of lib/ shows is called by another file" "$(uncalled "$root" objects)"
 

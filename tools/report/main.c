@@ -169,7 +169,7 @@ static su_status draw_sheet(su_tool *tool, const job *j)
     const char *temporary = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/supple-report.XXXXXX", temporary && *temporary ? temporary : "/tmp");
     su_status status = SU_OK;
-    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#%s", page, j->view ? j->view : "sheet=8") < 0 ||
+    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#still&%s", page, j->view ? j->view : "sheet=8") < 0 ||
         asprintf(&picture, "%s/sheet.png", folder) < 0 || asprintf(&shot, "--screenshot=%s", picture) < 0 ||
         asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
         free(page), free(url), free(picture), free(shot), free(profile);
@@ -188,7 +188,6 @@ static su_status draw_sheet(su_tool *tool, const job *j)
                                     "--ignore-gpu-blocklist",
                                     "--hide-scrollbars",
                                     "--window-size=1360,1010",
-                                    "--virtual-time-budget=6000",
                                     profile,
                                     shot,
                                     url,

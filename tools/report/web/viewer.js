@@ -457,7 +457,19 @@ function sheet(viewer, count) {
     document.querySelector('main').replaceWith(grid);
 }
 
+// Chromium takes its picture of a page (supple report --png) when that has loaded: a document left open within the page holds that
+// back until the page is drawn.
+function holdLoad() {
+    const frame = document.createElement('iframe');
+    frame.hidden = true;
+    document.body.append(frame);
+    const held = frame.contentDocument;
+    held.open();
+    return () => held.close();
+}
+
 async function main() {
+    const drawn = new URLSearchParams(location.hash.slice(1)).has('still') ? holdLoad() : null;
     const data = await readData(), { info } = data;
     document.title = `${info.run_file} · supple report`;
     element('title').textContent = info.clip || info.run_file;
@@ -504,7 +516,7 @@ async function main() {
     });
     element('speed').onchange = () => play(viewer.playing);
     element('mode-panel').style.display = 'none';
-    /* page.html#frame=10&show=both&colour=region&pose=1&mode=2: what to open with; bare: the view alone, for pictures */
+    /* page.html#frame=10&show=both&colour=region&pose=1&mode=2: what to open with; bare: the view alone; still: it stands, and has loaded when it is drawn */
     const wanted = new URLSearchParams(location.hash.slice(1));
     if (wanted.has('bare')) document.body.classList.add('bare');
     for (const name of ['show', 'colour']) {
@@ -519,16 +531,21 @@ async function main() {
     refresh();
     if (wanted.has('frame')) seek(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
-    if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
+    // what the first of them draws is shown before the second
+    const ready = () => { document.body.dataset.ready = 'yes'; if (drawn) requestAnimationFrame(() => requestAnimationFrame(drawn)); };
+    if (wanted.has('sheet')) {
+        sheet(viewer, Number(wanted.get('sheet')) || 8);
+        ready();
+        return;
+    }
 
-    let before = performance.now(), second = before, drawn = 0, worked = 0;
+    let before = performance.now(), second = before, ticks = 0, worked = 0;
     function tick(now) {
-        if (!viewer.renderer.domElement.isConnected) return;
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
         const moving = viewer.playing && !wanted.has('still'), changing = isLive() || radio('show') === 'modes';
         viewer.pace.frame(now - before, moving || now - viewer.turned < TURNING);
-        before = now, drawn++;
-        if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second)), worked / drawn), second = now, drawn = worked = 0;
+        before = now, ticks++;
+        if (now - second > 1000) live?.report(Math.round(1000 * ticks / (now - second)), worked / ticks), second = now, ticks = worked = 0;
         const began = performance.now(), others = (viewer.drawing ?? 0) + (live?.stepping ?? 0);   // the page's own work is what is left of a frame without these
         if (isLive() && !wanted.has('still')) {
             live.run(passed, viewer.playing);
@@ -547,7 +564,7 @@ async function main() {
     if (wanted.has('play')) play(true);
     viewer.draw(0);
     requestAnimationFrame(tick);
-    document.body.dataset.ready = 'yes';
+    ready();
 }
 
 main();
