@@ -27,7 +27,8 @@
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
 #   CLEAN_POSES  1: example poses are pushed out of themselves before the fit (docs/skin.md)  (default: as the rig has them)
-#   BOUND        stretches of a shot whose error is estimated above it are played in the full space; 0: none are  (default: 3%)
+#   BOUND        stretches of a shot whose error is estimated above it are played in the full space; 0: none are; none:
+#                no estimate is made either  (default: 3%)
 #   ACCEPT       1: shots with failed frames, where the flesh follows the rig, are no failure of `all`  (default: they are, with
 #                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
@@ -261,7 +262,7 @@ supple-sim-none = $(supple-flesh) $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) 
 supple-sim-skin = $(supple-flesh) $*.anim.npz --self-contact all --start previous $(SIM_FLAGS)
 supple-sim-skinning = $< $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt
 supple-sim-one = $< $*.anim.npz $(supple-contact:%=--contact %) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt \
-    --bound $(or $(strip $(BOUND)),0) --estimate $(supple-flesh) $(supple-checkpoint)
+    $(if $(filter none,$(BOUND)),,--bound $(or $(strip $(BOUND)),0) --estimate $(supple-flesh)) $(supple-checkpoint)
 supple-sim-poses = $(supple-sim-one)
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flesh) $(supple-contact) $(supple-flags)/SIM
 	$(call supple-run,$(supple-simulator),$(supple-sim-$(BASIS)))

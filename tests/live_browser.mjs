@@ -34,7 +34,8 @@ const { text, command, ms, steps } = await tab.evaluate(async (wanted) => {
     Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { command = text; } } });
     document.getElementById('live-copy').click();
     await new Promise((done) => setTimeout(done, 50));
-    flesh.call.begin(0);
+    if (!flesh.worker) throw new Error('the flesh has no thread of its own');
+    await panel.restart(0);
     const out = new Float32Array(frames * n);
     out.set(flesh.skin(), 0);
     let took = 0, steps = 0;
@@ -44,9 +45,8 @@ const { text, command, ms, steps } = await tab.evaluate(async (wanted) => {
                 const t = first + ((f - 1) * live.substeps + k) * flesh.seconds, on = t >= held.from - 1e-9 && t <= held.to + 1e-9;
                 flesh.call.set_force(held.contact, ...(on ? held.force : [0, 0, 0]));
             }
-            const began = performance.now();
-            flesh.call.step(), steps++;
-            took += performance.now() - began;
+            const state = await flesh.ask({ steps: 1, moving: true });
+            took += state.took, steps++;
         }
         out.set(flesh.skin(), f * n);
     }

@@ -25,6 +25,8 @@ const live = await open('show=live&play&frame=0');
 await live.waitForFunction(() => window.supple.panel.flesh.frame > 8, null, { timeout: 60000 });
 await live.keyboard.press(' ');
 need(await live.evaluate(() => !window.supple.playing && !document.getElementById('live-panel').hidden), 'space does not pause');
+const settle = () => live.evaluate(() => window.supple.panel.step({ steps: 400, moving: false }));   // the rig stands, the flesh comes to rest
+await settle();
 // a place on the skin that moves, towards the viewer: the pointer takes it and drags it away
 const [x, y] = await live.evaluate(() => {
     const v = window.supple, mesh = v.live, { moved, info } = v.data, n = info.skin_vertices, most = new Float32Array(n), box = v.renderer.domElement.getBoundingClientRect();
@@ -49,9 +51,9 @@ await live.mouse.up();
 const away = Math.max(...pulled.map((v, i) => Math.abs(v - before[i])));
 need(away > 0.002, `the pull moves the skin by ${away} m only`);
 need(await live.evaluate(() => window.supple.panel.picked < 0), 'the pull is not let go');
-await live.evaluate(() => { for (let k = 0; k < 400; k++) window.supple.panel.flesh.call.hold(); window.supple.panel.show(); });
+await settle();
 const after = await shape(), left = Math.max(...after.map((v, i) => Math.abs(v - before[i])));
-need(left < away, `after the pull ${left} m of ${away} m are left`);
+need(left < 0.1 * away, `after the pull ${left} m of ${away} m are left`);
 
 await set(live, 'live-stiffness', -0.3), await set(live, 'live-wind', 8), await set(live, 'live-plane', true), await set(live, 'live-ball', true);
 // the ball, dragged into the flesh: the page counts what it touches, as often as it draws

@@ -44,6 +44,14 @@ for each in --full --skin --fast; do
     run "$BIN/supple" bake 'my pet.glb' -o bad -n $each --train
     check "$each trains nothing" "$([ $status = 2 ] && grep -q 'train: a model is trained, or none is' err; echo $?)" "$status $(cat err)"
 done
+wrong=''
+for each in '--full --modes 20' '--bound 2% --full' '--skin -r 9' '--full --poses auto' '--full --contact pairs' '--basis one --regions ear=ear*' '--fast --contact tied'; do
+    run "$BIN/supple" bake 'my pet.glb' -o bad -n $each
+    [ "$status" = 2 ] && grep -q 'alone' err || wrong="$wrong $each: $status $(cat err);"
+done
+check "what a road has no use for is told, not dropped" "$([ -z "$wrong" ] && [ ! -e bad ]; echo $?)" "$wrong"
+run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot --train --bound none
+check "--bound none: no estimate, nothing in the full space" "$([ $status = 0 ] && grep -q 'supple sim ' out && ! grep -q -e '--estimate\|--bound' out; echo $?)" "$(cat out err)"
 
 run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1
 check "it says so" "$(grep -q 'all played in the full space; --train' err; echo $?)" "$(cat err)"
@@ -58,6 +66,8 @@ check "a model without modes simulates nothing reduced, and says so" "$([ $statu
 run "$BIN/supple" bake --model whole/my_pet.model.npz 'my pet.glb' --clip Stop -o wholly
 check "another shot on its flesh is played in the full space" "$([ $status = 0 ] && [ -s wholly/Stop.abc ] && [ -s wholly/stats/fullsim.Stop.sim.npz.json ] && [ ! -e wholly/stats/fit.my_pet.fit.npz.json ] &&
     ! grep -q 'model alone\|full space;' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake --model whole/my_pet.model.npz 'my pet.glb' --clip Stop -o bad -n --bound 2%
+check "where a bound has no meaning" "$([ $status = 2 ] && grep -q 'is flesh, and its shots' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1 --full -n
 check "--full says the same in words" "$([ $status = 0 ] && ! grep -q 'supple ' out; echo $?)" "$(cat out)"
 run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --poses 2 --tets 2500 --substeps 1 --train -n

@@ -75,7 +75,7 @@ assert np.allclose(o.a["object_frames"], x.a["object_frames"])
 PY
 ok $? "Alembic: groups, materials, sets and colours as in the source; object space has the source's transforms"
 if command -v abctree >/dev/null; then
-    abctree object.abc >log.txt 2>&1 && grep -q '|--off' log.txt && grep -q -- '--nailSG' log.txt && abcecho object.abc >log.txt 2>&1 &&
+    abctree object.abc >log.txt 2>&1 && grep -q -e '--off' log.txt && grep -q -- '--nailSG' log.txt && abcecho object.abc >log.txt 2>&1 &&
         grep -q 'name=Cd;interpretation=rgba;datatype=float32_t\[4\];arraysize=8' log.txt && grep -q 'schema=AbcGeom_FaceSet_v1' log.txt
     ok $? "Alembic's own tools find them"
     out looks.npz --subdivision -o sub.abc && abcecho sub.abc >log.txt 2>&1 && [ "$(grep -c 'schema=AbcGeom_SubD_v1' log.txt)" = 2 ]
@@ -126,6 +126,34 @@ same_looks(x, y, colors=False)
 assert np.allclose(x.a["color"][:, :3], y.a["color"][:, :3], atol=1e-6)
 PY
 ok $? "OBJ: usemtl, groups, colours, a library beside it"
+
+# ---- what is not kept is told ----
+supple creature -q --vertices 3000 -o pet.glb && "$python" - <<'PY' && supple import -q --progress none sets.glb --clip Trot -o sets.npz 2>gltf.txt && supple import --progress none sets.usda -o sets.npz 2>usd.txt &&
+import json, struct
+glb = open("pet.glb", "rb").read()
+size, = struct.unpack_from("<I", glb, 12)
+scene, rest = json.loads(glb[20:20 + size]), glb[20 + size:]
+attributes = scene["meshes"][0]["primitives"][0]["attributes"]
+attributes.update(TEXCOORD_1=attributes["TEXCOORD_0"], COLOR_1=attributes["COLOR_0"])
+text = json.dumps(scene).encode()
+text += b" " * (-len(text) % 4)
+open("sets.glb", "wb").write(glb[:8] + struct.pack("<II", 20 + len(text) + len(rest), len(text)) + glb[16:20] + text + rest)
+open("sets.usda", "w").write("""#usda 1.0
+def Mesh "a"
+{
+    point3f[] points.timeSamples = { 1: [(0,0,0),(1,0,0),(1,1,0),(0,1,1)], 2: [(0,0,0),(1,0,0),(1,1,0),(0,1,2)] }
+    int[] faceVertexCounts = [3, 3, 3, 3]
+    int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2]
+    texCoord2f[] primvars:st = [(0,0),(1,0),(1,1),(0,1)] (interpolation = "vertex")
+    texCoord2f[] primvars:lightmap = [(0,0),(1,0),(1,1),(0,1)] (interpolation = "vertex")
+    color3f[] primvars:wet = [(0,0,0),(1,0,0),(1,1,0),(0,1,1)] (interpolation = "vertex")
+    float[] primvars:mask = [0, 0, 1, 1] (interpolation = "vertex")
+}
+""")
+PY
+    grep -q "warning: .*caches will be without 'TEXCOORD_1', 'COLOR_1'$" gltf.txt && grep -q "warning: .*caches will be without .*'lightmap'" usd.txt && grep -q "'wet'" usd.txt &&
+    ! grep "without" usd.txt | grep -q "'st'\|'mask'" && grep -q "not read: 'mask'" usd.txt && ! grep -q 'caches will be without' log.txt
+ok $? "further texture coordinates, colours and parameters are named"
 
 # ---- OBJ and PLY by hand ----
 cat >hand.mtl <<'MTL'

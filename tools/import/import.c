@@ -2,6 +2,11 @@
 
 #include "io/table.h"
 
+void import_say_unread(su_tool *tool, const su_name_list *unread)
+{
+    su_warn(tool, "one set of texture coordinates and one of colours is kept; caches will be without %s", unread->text);
+}
+
 double import_unit(const options *o)
 {
     static const double units[] = {0.0, 1.0, 0.01, 0.001, 0.0254, 0.3048};

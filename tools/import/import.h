@@ -28,6 +28,8 @@ bool is_sequence(const char *path);
 su_status user_parameters(su_tool *tool, const options *o, int64_t frames, su_parameters *out);
 su_status import_scene(su_tool *tool, const options *o, const char *path);
 su_status import_sequence(su_tool *tool, const options *o, const char *path);
+/* Texture coordinates and colours beside the first: exports will not have them. */
+void import_say_unread(su_tool *tool, const su_name_list *unread);
 void print_scene(FILE *out, const su_scene *scene);
 
 #endif

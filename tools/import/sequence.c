@@ -72,6 +72,8 @@ static void say_left_out(su_tool *tool, const options *o, const su_sequence *s)
                 "glTF or "
                 "FBX, or the shot as points that move",
                 (long long)s->skinned);
+    if (s->unread.count) import_say_unread(tool, &s->unread);
+    if (s->parameters.count) su_note(tool, "further values of the meshes are not read: %s", s->parameters.text);
     if (s->others)
         su_note(tool, "%lld objects that are no meshes (curves, points, patches) were not read", (long long)s->others);
 }

@@ -5,6 +5,7 @@
 #define SU_IO_ALEMBIC_H
 
 #include "core/error.h"
+#include "core/name_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,10 +80,12 @@ typedef struct su_alembic_mesh {
     bool sometimes_hidden; /* the visibility changes */
     int64_t points, faces, corners;
     bool constant_topology;
-    int64_t uvs;      /* 0: none */
-    const char *path; /* "/group/object/mesh" */
-    bool subdivision; /* a SubD: points are those of its cage */
-    bool colored;     /* it has colours, by point or by corner */
+    int64_t uvs;         /* 0: none */
+    const char *path;    /* "/group/object/mesh" */
+    bool subdivision;    /* a SubD: points are those of its cage */
+    bool colored;        /* it has colours, by point or by corner */
+    su_name_list unread; /* its other texture coordinates and colours */
+    su_name_list other;  /* its other parameters: neither of these */
     int64_t face_sets;
 } su_alembic_mesh;
 

@@ -117,6 +117,14 @@ static bool is_color(const su_abc_entry *entry)
     return strcmp(text, "rgb") == 0 || strcmp(text, "rgba") == 0 || strcmp(entry->name, "Cd") == 0;
 }
 
+/* Texture coordinates, as AbcGeom marks further sets. */
+static bool is_uv_set(const su_abc_entry *entry)
+{
+    char text[16] = "";
+    (void)su_abc_metadata_value(entry->metadata, "isUV", text, sizeof text);
+    return strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
+}
+
 /* Does a name without a type mean texture coordinates? */
 static bool is_uv_name(const char *name)
 {
@@ -138,13 +146,21 @@ static su_status open_arbitrary(const su_alembic *file, const su_abc_node *node,
     const su_abc_entry *first = su_abc_find(count, list, "Cd");
     for (int i = -1; i < count; i++) {
         const su_abc_entry *entry = i < 0 ? first : &list[i];
-        if (entry && !mesh->color.scope && is_color(entry)) {
+        bool taken = false;
+        if (!entry || (i >= 0 && entry == first && mesh->color.scope)) continue; /* colours, at i = -1 */
+        if (!mesh->color.scope && is_color(entry)) {
             param_close(&mesh->color);
             SU_GO(open_param(file, node, entry, &mesh->mesh, 3, 4, &mesh->color, err));
+            taken = mesh->color.scope != 0;
         } else if (i >= 0 && !mesh->uv.scope && is_uv_name(entry->name)) {
             param_close(&mesh->uv);
             SU_GO(open_param(file, node, entry, &mesh->mesh, 2, 2, &mesh->uv, err));
+            taken = mesh->uv.scope != 0;
         }
+        if (!taken && i >= 0)
+            su_name_list_add(is_color(entry) || is_uv_set(entry) || is_uv_name(entry->name) ? &mesh->mesh.unread
+                                                                                            : &mesh->mesh.other,
+                             entry->name);
     }
 done:
     su_abc_entries_free(count, list);

@@ -4,6 +4,7 @@
 #define SU_IO_SEQUENCE_H
 
 #include "core/error.h"
+#include "core/name_list.h"
 #include "geometry/looks.h"
 
 #include <stdbool.h>
@@ -26,11 +27,13 @@ typedef struct su_sequence {
     double *neutral;        /* (vertices,3) of the neutral mesh; NULL: none was given */
     uint8_t *object_hidden; /* (objects) SU_SEQUENCE_HIDDEN, SU_SEQUENCE_CHANGING or 0; NULL: the format says nothing */
     int64_t others;         /* objects that are no meshes (curves, points) and were not read */
-    int64_t skinned;        /* objects that a skeleton moves (USD), which is not read */
-    double unit;            /* m, as the file says; 0: not said */
-    int up;                 /* axis that points up, 0 x, 1 y, 2 z, as the file says; -1: not said */
-    double fps;             /* where the file says it (Alembic's _ai_DCC_FPS or its time step); 0: unknown */
-    double frame_start;     /* number of the first frame where known (OBJ numbering, Alembic start * fps); else 0 */
+    su_name_list unread;    /* texture coordinates and colours beside the first, which are read */
+    su_name_list parameters; /* further values of vertices, corners or polygons, which are not read */
+    int64_t skinned;         /* objects that a skeleton moves (USD), which is not read */
+    double unit;             /* m, as the file says; 0: not said */
+    int up;                  /* axis that points up, 0 x, 1 y, 2 z, as the file says; -1: not said */
+    double fps;              /* where the file says it (Alembic's _ai_DCC_FPS or its time step); 0: unknown */
+    double frame_start;      /* number of the first frame where known (OBJ numbering, Alembic start * fps); else 0 */
     struct su_sequence_source *source;
 } su_sequence;
 

@@ -167,6 +167,10 @@ su_status su_sequence_abc_open(su_sequence *s, const char *path, su_error *err)
 {
     SU_TRY(su_alembic_open(path, &s->source->alembic, err));
     s->others = su_alembic_others(s->source->alembic);
+    for (int i = 0; i < su_alembic_mesh_count(s->source->alembic); i++) {
+        const su_alembic_mesh *mesh = su_alembic_mesh_at(s->source->alembic, i);
+        su_name_list_add_all(&s->unread, &mesh->unread), su_name_list_add_all(&s->parameters, &mesh->other);
+    }
     SU_TRY(count_all(s, path, err));
     SU_TRY(su_sequence_abc_times(s, path, err));
     bool *alone = NULL;

@@ -279,6 +279,30 @@ static const su_usd_attribute *find_uv(const su_usd_layer *layer, int64_t prim)
     return st;
 }
 
+static void add_name(su_name_list *list, const su_usd_text *name)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)(name->size - 9 < 60 ? name->size - 9 : 60), name->at + 9);
+    su_name_list_add(list, text);
+}
+
+/* What a mesh has beside what is read of it. */
+static void name_unread(su_sequence *s, const su_usd_layer *layer, int64_t prim)
+{
+    static const char *const known[] = {"primvars:displayColor", "primvars:displayOpacity", "primvars:normals"};
+    const su_usd_attribute *st = find_uv(layer, prim);
+    for (int64_t i = layer->prim[prim].attribute; i >= 0; i = layer->attribute[i].next) {
+        const su_usd_attribute *a = &layer->attribute[i];
+        bool taken = a == st || a->name.size <= 9 || memcmp(a->name.at, "primvars:", 9) != 0;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) taken |= su_usd_is(a->name, known[k]);
+        if (taken || memchr(a->name.at + 9, ':', a->name.size - 9)) continue; /* their indices, skeletons' */
+        bool looks = false;
+        static const char *const types[] = {"texCoord2f", "color3f", "color4f"};
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++) looks |= su_usd_is(a->type, types[k]);
+        add_name(looks ? &s->unread : &s->parameters, &a->name);
+    }
+}
+
 static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m, su_error *err)
 {
     const su_usd_attribute *a = find_uv(&u->layer, m->prim);
@@ -524,6 +548,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     for (int64_t i = 0; i < u->meshes; i++) {
         uv |= find_uv(&u->layer, u->mesh[i].prim) != NULL;
         colored |= is_colored(&u->layer, u->mesh[i].prim);
+        name_unread(s, &u->layer, u->mesh[i].prim);
     }
     SU_TRY(SU_ALLOC(&s->face_counts, s->faces, "faces", err));
     SU_TRY(SU_ALLOC(&s->face_indices, s->corners, "faces", err));

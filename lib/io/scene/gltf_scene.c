@@ -224,6 +224,13 @@ static int read_looks(builder *b, const json_t *primitive, const json_t *attribu
 {
     const su_gltf_array *uv, *color;
     int64_t n = mesh->vertices;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)attributes, name, value)
+    {
+        bool further = strncmp(name, "TEXCOORD_", 9) == 0 || strncmp(name, "COLOR_", 6) == 0;
+        if (further && strcmp(strchr(name, '_'), "_0") != 0) su_name_list_add(&b->scene->unread, name);
+    }
     if (attribute(b, attributes, "TEXCOORD_0", 2, n, &uv) || attribute(b, attributes, "COLOR_0", 0, n, &color))
         return 1;
     if (uv) {

@@ -190,12 +190,30 @@ static int add_shapes(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
     return 0;
 }
 
+/* What a mesh has beside its first texture coordinates and colours. */
+static void name_unread(parser *p, const struct aiMesh *mesh)
+{
+    char text[32];
+    for (int k = 1; k < AI_MAX_NUMBER_OF_TEXTURECOORDS; k++) {
+        if (!mesh->mTextureCoords[k]) continue;
+        const struct aiString *name = mesh->mTextureCoordsNames ? mesh->mTextureCoordsNames[k] : NULL;
+        snprintf(text, sizeof text, "UV %d", k + 1);
+        su_name_list_add(&p->out->unread, name && name->length ? name->data : text);
+    }
+    for (int k = 1; k < AI_MAX_NUMBER_OF_COLOR_SETS; k++) {
+        if (!mesh->mColors[k]) continue;
+        snprintf(text, sizeof text, "colours %d", k + 1);
+        su_name_list_add(&p->out->unread, text);
+    }
+}
+
 static int add_mesh(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
 {
     int64_t n = mesh->mNumVertices, corners = 0, polygons = 0;
     for (unsigned i = 0; i < mesh->mNumFaces; i++)
         if (mesh->mFaces[i].mNumIndices >= 3) polygons++, corners += mesh->mFaces[i].mNumIndices;
     out->name = copy_text(p, &mesh->mName);
+    name_unread(p, mesh);
     out->vertices = n, out->polygons = polygons, out->corners = corners;
     out->positions = su_arena_alloc(p->arena, 3 * n, sizeof(double));
     out->face_counts = su_arena_alloc(p->arena, polygons, sizeof(int32_t));

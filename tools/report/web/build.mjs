@@ -4,13 +4,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
 const here = new URL('./', import.meta.url).pathname;
-const bundle = await build({
-    entryPoints: [here + 'viewer.js'], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022', legalComments: 'inline',
-});
+const bundled = async (name, more) => (await build({
+    entryPoints: [here + name], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022', legalComments: 'inline', ...more,
+})).outputFiles[0].text;
+const script = await bundled('viewer.js', { define: { SUPPLE_THREAD: JSON.stringify(await bundled('thread_main.js')) } });
 const wasm = process.argv[3];
 const parts = {
     STYLE: readFileSync(here + 'node_modules/uplot/dist/uPlot.min.css', 'utf8') + readFileSync(here + 'viewer.css', 'utf8'),
-    SCRIPT: bundle.outputFiles[0].text,
+    SCRIPT: script,
     RUNTIME: wasm && existsSync(wasm) ? `<script type="text/plain" id="supple-wasm">${gzipSync(readFileSync(wasm), { level: 9 }).toString('base64')}</script>` : '',
 };
 const page = readFileSync(here + 'page.html', 'utf8').replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);

@@ -1,18 +1,16 @@
 // What one does to the live flesh: the controls' numbers, the pointer's pull, a plane and a ball, and the command that bakes what is seen.
 import * as THREE from 'three';
-import { Flesh, GRAVITY_MODES } from './live.js';
+import { GRAVITY_MODES } from './live.js';
+import { Thread } from './thread.js';
 import { setNormals } from './normals.js';
 
 const element = (id) => document.getElementById(id);
 const DRAG = 1.2, FRICTION = 0.5, CONTACTS = 300;   // kg/(m^2 s), as docs/runtime.md has them
-const BUDGET = 12;                                  // ms of steps in a frame of the screen, so that the page stays at hand
 
 export class Live {
     constructor(viewer, flesh) {
-        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0, this.stepping = 0;
-        const { live } = viewer.data.info;
-        this.baked = { stiffness: live.stiffness, damping: live.damping, gravity: live.gravity, gravity_mode: live.gravity_mode };
-        flesh.start(this.baked, CONTACTS);
+        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0;
+        this.baked = baked(viewer.data.info);
         this.mesh = viewer.live;
         this.weight = weight(viewer.data);
         const dot = (colour) => new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), new THREE.MeshStandardMaterial({ color: colour, roughness: 0.6 }));
@@ -62,6 +60,8 @@ export class Live {
         call.set_gravity(...s.gravity, s.gravity_mode);
         call.set_wind(...(s.wind ?? [0, 0, 0]), s.wind ? DRAG : 0);
         this.collide();
+        this.countContacts();
+        viewer.dirty = true;
         say('stiffness', `${s.stiffness.toPrecision(3)} ×`), say('damping', s.damping.toPrecision(2)), say('gravity', `${strength.toFixed(1)} m/s²`);
         say('wind', `${value('wind')} m/s`), say('from', `${value('from')}°`), say('pull', `${s.pull.toPrecision(2)} N/m`);
         say('height', s.plane === null ? '' : `${Math.round(100 * s.plane) + 0} cm`), say('radius', s.ball ? `${(100 * s.ball.radius).toFixed(0)} cm` : '');
@@ -128,16 +128,15 @@ export class Live {
     }
 
     pull(contact, to) {
-        if (!(this.picked >= 0)) this.since = this.time();
         this.picked = contact, this.target = to.clone();
         this.flesh.call.set_pull(contact, to.x, to.y, to.z, this.settings.pull);
     }
 
     // On the clip's clock.
-    time() { return this.viewer.data['live.times'][0] + this.flesh.frame * this.viewer.data.info.live.substeps * this.flesh.seconds; }
+    time(frame) { return this.viewer.data['live.times'][0] + frame * this.viewer.data.info.live.substeps * this.flesh.seconds; }
 
     release() {
-        if (this.picked >= 0) this.held = { vertex: this.flesh.contacts[this.picked], force: Array.from(this.flesh.force()), from: this.since, to: this.time() };
+        this.letGo = this.picked;
         this.flesh.call.set_pull(-1, 0, 0, 0, 0);
         this.picked = -1;
     }
@@ -147,23 +146,28 @@ export class Live {
     restart(frame) {
         this.owed = 0;
         this.flesh.call.begin(frame);
-        this.show();
+        return this.step({});
     }
 
-    // Steps for so many seconds of the clip's time; moving: the clip goes on. What does not fit into the budget is lost: the clip is then slower than life.
+    // What one asks of the flesh, seen when it is done.
+    async step(question) {
+        this.note(await this.flesh.ask({ rig: true, ...question }));
+        this.show(), this.viewer.dirty = true;
+    }
+
+    note(state) {
+        this.took += state.took, this.steps += state.steps, this.worst = Math.max(this.worst, state.worst);
+        if (state.pulled) this.held = { vertex: this.flesh.contacts[this.letGo], force: state.pulled.force, from: this.time(state.pulled.from), to: this.time(state.pulled.to) };
+    }
+
+    // Shows what the flesh has come to, and lets it go on by so many seconds of the clip's time while that is drawn; moving: the clip goes on.
     run(seconds, moving) {
-        const { flesh } = this, began = performance.now();
-        this.owed = Math.min(this.owed + seconds, 0.1);
-        let count = 0;
-        for (; this.owed >= flesh.seconds; this.owed -= flesh.seconds) {
-            if (performance.now() - began > BUDGET) { this.owed = 0; break; }
-            this.worst = Math.max(this.worst, moving ? flesh.call.step() : flesh.call.hold());
-            count++;
-        }
-        if (!count) return;
-        const passed = performance.now() - began;
-        this.took += passed, this.stepping += passed, this.steps += count;
-        this.show();   // once for all of them, and not part of a step
+        const { flesh } = this;
+        this.owed += seconds;
+        if (flesh.fresh) flesh.fresh = false, this.show(), this.viewer.dirty = true;
+        if (flesh.busy) return;
+        flesh.ask({ seconds: this.owed, moving, rig: this.viewer.showsDisplacement() }).then((state) => this.note(state));
+        this.owed = 0;
     }
 
     show() {
@@ -261,6 +265,11 @@ export class Live {
     }
 }
 
+// The settings of the run that the page shows.
+function baked({ live }) {
+    return { stiffness: live.stiffness, damping: live.damping, gravity: live.gravity, gravity_mode: live.gravity_mode };
+}
+
 // Of the flesh, N.
 function weight(data) {
     const x = data['model.vertices'], tets = data['model.tets'], density = data['model.density'];
@@ -279,7 +288,7 @@ export async function openLive(viewer, bytes) {
     if (!bytes) return { why: 'this page was built without its run time' };
     if (typeof WebAssembly === 'undefined') return { why: 'this browser has no WebAssembly' };
     try {
-        return { live: new Live(viewer, await Flesh.open(viewer.data, await WebAssembly.compile(bytes))) };
+        return { live: new Live(viewer, await Thread.open(viewer.data, bytes, baked(info), CONTACTS)) };
     } catch (error) {
         return { why: String(error.message ?? error) };
     }

@@ -93,16 +93,23 @@ function floor(step, cells) {
    frames came slower than SLOW, the mean of the QUICKEST of them (what something else held up is not the page's), or HASTY of which all took twice that, light is worked out a
    vertex, and then pixels get fewer, by what is missing, down to COARSEST. What does not help by a twentieth is taken back: then it is not what takes the time. */
 const FINEST = 2, PATIENCE = 12, HASTY = 4, QUICKEST = 0.75, SLOW = 17.5, COARSER = [0.5, 0.8], COARSEST = 0.16, HELPS = 0.95;   // SLOW: ms
+const SOFTWARE = 0.5;   // of FINEST, where one is known to have no graphics processor: begins there, with light a vertex
 const TURNING = 300;   // ms for which the camera counts as moving behind its last move
+
+// Do pixels come from a processor?
+function inSoftware(renderer) {
+    const gl = renderer.getContext(), names = gl.getExtension('WEBGL_debug_renderer_info');
+    return /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i.test(gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+}
 
 class Pace {
     constructor(viewer) {
-        this.viewer = viewer, this.forget();
+        this.viewer = viewer, this.software = inSoftware(viewer.renderer), this.forget();
     }
 
     // What was found out: other things are seen now.
     forget() {
-        this.share = 1, this.vertexLit = this.light = this.pixels = this.settled = false;
+        this.vertexLit = this.light = this.software, this.share = this.software ? SOFTWARE : 1, this.pixels = this.settled = false;
         this.took = [], this.before = Infinity;
         this.apply(false);
     }
@@ -262,10 +269,12 @@ class Viewer {
         this.dirty = true;
     }
 
+    showsDisplacement() { return radio('colour') === 'displacement'; }
+
     // As the baked one: by how far it is from the rig, which the run time knows at its own instant.
     paintLive() {
         const { info } = this.data;
-        if (radio('colour') !== 'displacement') return this.paint(this.live, 0);
+        if (!this.showsDisplacement()) return this.paint(this.live, 0);
         this.live.userData.painted = null;
         const x = this.live.geometry.attributes.position.array, rig = this.panel?.flesh.rig(), colour = this.live.geometry.attributes.color;
         if (!rig) return;
@@ -531,6 +540,7 @@ async function main() {
     refresh();
     if (wanted.has('frame')) seek(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
+    if (isLive()) await live.restart(viewer.frame * info.frame_step);
     // what the first of them draws is shown before the second
     const ready = () => { document.body.dataset.ready = 'yes'; if (drawn) requestAnimationFrame(() => requestAnimationFrame(drawn)); };
     if (wanted.has('sheet')) {
@@ -542,11 +552,11 @@ async function main() {
     let before = performance.now(), second = before, ticks = 0, worked = 0;
     function tick(now) {
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
-        const moving = viewer.playing && !wanted.has('still'), changing = isLive() || radio('show') === 'modes';
+        const moving = viewer.playing && !wanted.has('still'), changing = radio('show') === 'modes';
         viewer.pace.frame(now - before, moving || now - viewer.turned < TURNING);
         before = now, ticks++;
         if (now - second > 1000) live?.report(Math.round(1000 * ticks / (now - second)), worked / ticks), second = now, ticks = worked = 0;
-        const began = performance.now(), others = (viewer.drawing ?? 0) + (live?.stepping ?? 0);   // the page's own work is what is left of a frame without these
+        const began = performance.now(), others = viewer.drawing ?? 0;   // the page's own work is what is left of a frame without this
         if (isLive() && !wanted.has('still')) {
             live.run(passed, viewer.playing);
             const frame = Math.floor(live.flesh.frame / info.frame_step + 1e-6);
@@ -558,7 +568,7 @@ async function main() {
         }
         viewer.follow();
         viewer.draw(now / 1000, changing);
-        worked += performance.now() - began - ((viewer.drawing ?? 0) + (live?.stepping ?? 0) - others);
+        worked += performance.now() - began - ((viewer.drawing ?? 0) - others);
         requestAnimationFrame(tick);
     }
     if (wanted.has('play')) play(true);
