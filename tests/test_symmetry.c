@@ -96,24 +96,6 @@ static void test_points_that_nearly_mirror_do(void **unused)
     assert_memory_equal(x, x + 12, 3 * sizeof *x);
 }
 
-static void test_mirrored_points_stand_together(void **unused)
-{
-    (void)unused;
-    su_mirror mirror = {.axis = 1, .at = 2};
-    double x[15] = {0, 1, 0, 5, 2, 0, 0, 7,
-                    0, 9, 4, 1, 0, 3, 0}; /* 0 and 4 mirror, 1 is in the plane, 2 and 3 are alone */
-    int32_t order[5];
-    assert_int_equal(su_mirror_order(&mirror, 5, x, order, NULL), SU_OK);
-    int64_t at[5];
-    for (int64_t k = 0; k < 5; k++) at[order[k]] = k;
-    assert_int_equal(at[0], 0);
-    for (int64_t k = 0; k < 5; k++) assert_true(at[k] >= 0 && at[k] < 5);
-    assert_true(at[4] < at[1] && at[4] < at[3]); /* beside its partner, not at its own number */
-    mirror.axis = -1;
-    assert_int_equal(su_mirror_order(&mirror, 5, x, order, NULL), SU_OK);
-    for (int32_t k = 0; k < 5; k++) assert_int_equal(order[k], k);
-}
-
 /* u (n,3): where weights of the flesh along y move it from its neutral shape, linearly. */
 static void hang(const su_flesh *flesh, const su_held *held, const double *factor, double *u)
 {
@@ -223,8 +205,8 @@ static void test_both_sides_are_alike(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_plane_is_found), cmocka_unit_test(test_points_that_nearly_mirror_do),
-        cmocka_unit_test(test_mirrored_points_stand_together), cmocka_unit_test(test_both_sides_are_alike)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_plane_is_found),
+                                       cmocka_unit_test(test_points_that_nearly_mirror_do),
+                                       cmocka_unit_test(test_both_sides_are_alike)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 #include "geometry/mirror.h"
 
 #include "core/memory.h"
-#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
-#include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 
 #include <math.h>
@@ -105,39 +103,4 @@ su_status su_mirror_points(const su_mirror *mirror, double limit, int64_t n, dou
     }
     free(given);
     return SU_OK;
-}
-
-typedef struct paired {
-    int32_t first, point; /* the lower number of a point and its image's */
-} paired;
-
-static int order_paired(const void *a, const void *b)
-{
-    const paired *x = a, *y = b;
-    int first = su_order_int32(&x->first, &y->first);
-    return first ? first : su_order_int32(&x->point, &y->point);
-}
-
-su_status su_mirror_order(const su_mirror *mirror, int64_t n, const double *x, int32_t *order, su_error *err)
-{
-    su_kdtree *tree = NULL;
-    paired *pairs = NULL;
-    su_status status = SU_OK;
-    for (int64_t k = 0; k < n; k++) order[k] = (int32_t)k;
-    if (mirror->axis < 0) return SU_OK;
-    SU_GO(SU_ALLOC(&pairs, n, "mirrored points", err));
-    SU_GO(su_kdtree_create(n, x, &tree, err));
-    for (int64_t k = 0; k < n; k++) {
-        double image[3] = {x[3 * k], x[3 * k + 1], x[3 * k + 2]};
-        int32_t partner = (int32_t)k;
-        image[mirror->axis] = 2 * mirror->at - image[mirror->axis];
-        su_kdtree_nearest(tree, image, 1, &partner, NULL);
-        pairs[k] = (paired){partner < k ? partner : (int32_t)k, (int32_t)k};
-    }
-    su_sort(pairs, (size_t)n, sizeof *pairs, order_paired);
-    for (int64_t k = 0; k < n; k++) order[k] = pairs[k].point;
-done:
-    su_kdtree_free(tree);
-    free(pairs);
-    return status;
 }

@@ -4,8 +4,6 @@
 
 #include "geometry/surface.h"
 
-#include <stdint.h>
-
 typedef struct su_mirror {
     int axis;  /* 0, 1, 2: the plane's normal; -1: the skin has no such plane */
     double at; /* coordinate of the plane, m */
@@ -20,9 +18,5 @@ su_status su_mirror_find(const su_surface *surface, su_mirror *out, su_error *er
 /* x (n,3): each point that mirrors into another within `limit` (the nearest of each other), or into itself, moves half
  * way to that image, so that they mirror exactly; others stay. */
 su_status su_mirror_points(const su_mirror *mirror, double limit, int64_t n, double *x, su_error *err);
-
-/* order (n): the points x (n,3) so that each comes beside the one nearest to its mirror image; what one sweep of local
- * changes in this order does on one side it does on the other. Without a plane the order is the given one. */
-su_status su_mirror_order(const su_mirror *mirror, int64_t n, const double *x, int32_t *order, su_error *err);
 
 #endif

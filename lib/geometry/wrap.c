@@ -33,8 +33,6 @@ typedef struct wrap {
     const su_lattice_items *items;
     const su_wrap_settings *settings;
     su_cage *cage;
-    int32_t *order;       /* (n) vertices, mirrored ones together: sweeps treat both sides alike */
-    int32_t *tet_order;   /* (t) tets likewise */
     double *cell;         /* (n) size of the lattice around each vertex: edge of the cube that has 12 such tets */
     int64_t *star_start;  /* (n + 1) */
     int32_t *star;        /* tets around each vertex, dead ones too */
@@ -51,27 +49,9 @@ typedef struct wrap {
 
 static void wrap_free(wrap *w)
 {
-    free(w->order), free(w->tet_order);
     free(w->cell), free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched),
         free(w->open_faces);
     free(w->head), free(w->next), free(w->moved), free(w->around);
-}
-
-static su_status make_orders(wrap *w, su_error *err)
-{
-    const su_tets *m = &w->cage->mesh;
-    double *middle = NULL;
-    su_status status = SU_OK;
-    SU_GO(SU_ALLOC(&w->order, m->n, "flesh vertices", err));
-    SU_GO(SU_ALLOC(&w->tet_order, m->t, "flesh tets", err));
-    SU_GO(SU_ALLOC(&middle, 3 * m->t, "flesh tets", err));
-    for (int64_t k = 0; k < 4 * m->t; k++)
-        for (int i = 0; i < 3; i++) middle[k / 4 * 3 + i] += 0.25 * m->x[3 * (int64_t)m->tets[k] + i];
-    SU_GO(su_mirror_order(&w->items->mirror, m->n, m->x, w->order, err));
-    SU_GO(su_mirror_order(&w->items->mirror, m->t, middle, w->tet_order, err));
-done:
-    free(middle);
-    return status;
 }
 
 static su_status wrap_init(wrap *w, su_error *err)
@@ -103,7 +83,7 @@ static su_status wrap_init(wrap *w, su_error *err)
         int32_t tet = w->cage->points[k].tet;
         w->next[k] = w->head[tet], w->head[tet] = (int32_t)k;
     }
-    return make_orders(w, err);
+    return SU_OK;
 }
 
 /* How far the angles are from right ones: the largest |cosine|, 2 for an inverted or flat tet. */
@@ -267,8 +247,7 @@ static int64_t peel(wrap *w)
     int64_t removed = 0, before;
     do {
         before = removed;
-        for (int64_t at = 0; at < m->t; at++) {
-            int64_t e = w->tet_order[at];
+        for (int64_t e = 0; e < m->t; e++) {
             if (w->dead[e] || w->head[e] >= 0) continue;
             bool inside = false;
             for (int i = 0; i < 4; i++) inside |= w->cage->inside[m->tets[4 * e + i]];
@@ -323,8 +302,7 @@ static bool step_towards(wrap *w, int32_t v, const double target[3], double limi
 /* Nodes a little inside the skin go a little outside, so that the tets beyond them become empty. */
 static void push_shallow(wrap *w, double reach, double limit)
 {
-    for (int64_t at = 0; at < w->cage->mesh.n; at++) {
-        int64_t v = w->order[at];
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
         double offset = w->settings->offset * w->cell[v];
         double closest[3], normal[3], distance, target[3], d[3];
         const double *x = w->cage->mesh.x + 3 * v;
@@ -342,8 +320,7 @@ static void push_shallow(wrap *w, double reach, double limit)
 /* Boundary vertices approach the skin. */
 static void pull(wrap *w, double rate, double limit)
 {
-    for (int64_t at = 0; at < w->cage->mesh.n; at++) {
-        int64_t v = w->order[at];
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
         double offset = w->settings->offset * w->cell[v];
         double closest[3], normal[3], distance, target[3];
         const double *x = w->cage->mesh.x + 3 * v;
@@ -360,8 +337,7 @@ static void pull(wrap *w, double rate, double limit)
 static void smooth(wrap *w)
 {
     const su_tets *m = &w->cage->mesh;
-    for (int64_t at = 0; at < m->n; at++) {
-        int64_t v = w->order[at];
+    for (int64_t v = 0; v < m->n; v++) {
         if (!w->touched[v]) continue;
         w->touched[v] = 0;
         double sum[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, target[3];
@@ -470,8 +446,7 @@ static bool remove_tip(wrap *w, int32_t v, double limit)
 static int64_t remove_tips(wrap *w, double reach, double limit)
 {
     int64_t removed = 0;
-    for (int64_t at = 0; at < w->cage->mesh.n; at++) {
-        int64_t v = w->order[at];
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
         double closest[3], normal[3], distance;
         if (!w->open_faces[v] || w->cage->inside[v]) continue;
         if (skin_near(w, (int32_t)v, closest, &distance, normal) && distance < reach * w->cell[v]) continue;
