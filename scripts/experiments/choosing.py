@@ -41,13 +41,6 @@ def roads(lab, cast, shots):
         def run(shot, out, *options):
             lab.run("sim", f"{name}.model.npz", f"{shot}.anim.npz", *NONE, *options, "-o", f"{out}.npz")
         return run, lambda shot, out: exported(lab, name, shot, out)
-    for r in TRAINED:
-        name = f"{cast.name}.{r}"
-        if not lab.has(f"{name}.model.npz"):   # Trot is what it is trained on; Stop it has not seen
-            lab.run("modes", tet, fit, "-r", r, "--shots", shots[1], "-o", f"{name}.modes.npz")
-            lab.run("align", tet, fit, f"{name}.modes.npz", "-o", f"{name}.basis.npz")
-            lab.run("cubature", tet, poses, fit, f"{name}.basis.npz", "--shots", shots[1], "-o", f"{name}.model.npz")
-        yield ("trained", f"r = {r}", *simulated(name))
     for modes, means in SKINNING:
         name = f"{cast.name}.w{modes}"
         if not lab.has(f"{name}.model.npz"):
@@ -64,6 +57,15 @@ def roads(lab, cast, shots):
             lab.run("fullsim", f"{name}.tet.npz", f"{name}.fit.npz", f"{shot}.anim.npz", *NONE, "--tolerance", "1e-3", *options, "-o",
                     f"{out}.npz")
         yield "full space", f"{tets} tets", full, lambda shot, out, name=name: skin(lab, f"{name}.tet.npz", f"{out}.npz")
+    motion = f"{cast.name}.motion.anim.npz"
+    if not lab.has(motion):
+        lab.run("motion", poses, *shots, "-o", motion)
+    for r in TRAINED:
+        name = f"{cast.name}.{r}"
+        if not lab.has(f"{name}.model.npz"):   # Trot is what it is trained on; Stop it has not seen
+            lab.run("modes", tet, fit, "--motion", motion, "-r", r, "--shots", shots[1], "-o", f"{name}.basis.npz")
+            lab.run("cubature", tet, poses, fit, f"{name}.basis.npz", "--shots", motion, shots[1], "-o", f"{name}.model.npz")
+        yield ("trained", f"r = {r}", *simulated(name))
 
 
 def choosing(lab):
