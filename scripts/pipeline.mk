@@ -79,6 +79,9 @@ supple-sim-stats := $(CLIPS:%=stats/$(supple-simulator).%.sim.npz.json)
 all: $(if $(strip $(FARM)),supple-farm,$(supple-outputs))
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
 
+# What the first shot asks for, to be there before the others.
+supple-first: $(foreach format,$(supple-formats),$(firstword $(CLIPS)).$(format))
+
 # On a farm: supple farm-job asks this makefile, with FARM empty, what is to be made, and sends that (--help).
 supple-farm:
 	$(SUPPLE) farm-job $(subst :, --partition ,$(FARM)) --makefile $(firstword $(MAKEFILE_LIST)) . $(MAKEOVERRIDES)
@@ -308,6 +311,6 @@ clean:
 	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) \
 	    $(supple-fits) $(supple-played) $(POSES:%=$(CHARACTER).modes.%.npz))
 
-.PHONY: all clean supple-farm
+.PHONY: all clean supple-farm supple-first
 .DELETE_ON_ERROR:
 .SECONDARY:

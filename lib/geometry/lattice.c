@@ -22,17 +22,18 @@ static const double OCTAHEDRON = 0.8;
 
 static bool separates(const double axis[3], const double (*p)[3], int np, const double (*q)[3], int nq)
 {
-    double length = su_norm3(axis), low_p = INFINITY, high_p = -INFINITY, low_q = INFINITY, high_q = -INFINITY;
-    if (length < 1e-12) return false;
-    for (int k = 0; k < np; k++) {
+    double low_p = INFINITY, high_p = -INFINITY, low_q = INFINITY, high_q = -INFINITY;
+    for (int k = 0; k < np; k++) { /* no fmin: a call of the library each, in the innermost loop of all */
         double s = su_dot3(axis, p[k]);
-        low_p = fmin(low_p, s), high_p = fmax(high_p, s);
+        low_p = s < low_p ? s : low_p, high_p = s > high_p ? s : high_p;
     }
     for (int k = 0; k < nq; k++) {
         double s = su_dot3(axis, q[k]);
-        low_q = fmin(low_q, s), high_q = fmax(high_q, s);
+        low_q = s < low_q ? s : low_q, high_q = s > high_q ? s : high_q;
     }
-    return low_p > high_q + TOUCH * length || low_q > high_p + TOUCH * length;
+    if (!(low_p > high_q) && !(low_q > high_p)) return false;
+    double length = su_norm3(axis);
+    return length >= 1e-12 && (low_p > high_q + TOUCH * length || low_q > high_p + TOUCH * length);
 }
 
 static void edge(const double (*p)[3], int a, int b, double out[3]) { su_sub3(p[b], p[a], out); }

@@ -102,7 +102,10 @@ static double badness(const su_tets *m, int32_t e)
     }
     for (int i = 0; i < 4; i++)
         for (int j = i + 1; j < 4; j++)
-            worst = fmax(worst, fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]));
+{
+            double cosine = fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]);
+            worst = cosine > worst ? cosine : worst; /* fmax is a call */
+        }
     return worst;
 }
 

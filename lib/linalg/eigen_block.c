@@ -3,6 +3,8 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "linalg/eigen.h"
+#include "linalg/lane_blocks.h"
+#include "linalg/lanczos_single.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -15,6 +17,9 @@ enum { MOST_TIMES = 16, KEPT_TIMES = 2 };
 /* A vector counts as converged as long as its eigenvalue moves by less than this part of the largest wanted; the square
  * of any tolerance is below that. */
 #define STILL 1e-10
+/* Ritz vectors of the inverse in single precision are looked for to this part of their values: what is left then its
+ * rounding leaves as well, and the steps in double take both out. */
+#define SINGLE 1e-5
 enum { MOST_STEPS = 400 };
 /* Below this size, or this multiple of the vectors wanted, all eigenpairs are found by LAPACK. */
 enum { DENSE_SIZE = 300, DENSE_MULTIPLE = 6 };
@@ -111,12 +116,12 @@ static su_status orthonormalize(space *s, int64_t *columns, double *x, su_error 
     return SU_OK;
 }
 
-/* Takes x (columns,size) of the range of P into the space, as far as it is new. */
+/* Takes what P leaves of x (columns,size) into the space, as far as it is new. */
 static su_status extend(space *s, int64_t columns, double *x, su_error *err)
 {
     int64_t size = s->A->size, m = s->m;
     for (int pass = 0; pass < 2 && columns > 0; pass++) { /* the second takes out what rounding left */
-        if (pass > 0) SU_TRY(project(s->A, columns, x, err));
+        SU_TRY(project(s->A, columns, x, err));
         remove_space(s, columns, x);
         SU_TRY(orthonormalize(s, &columns, x, err));
     }
@@ -152,13 +157,19 @@ static void restart(space *s)
     s->m = keep;
 }
 
-/* The lowest Ritz vectors that have not converged, at most A->width; *chosen of them. */
+/* Of the lowest Ritz vectors that have not converged those whose residuals were largest, at most A->width; *chosen of
+ * them. */
 static void choose(space *s, int64_t *chosen)
 {
     int64_t there = s->count < s->m ? s->count : s->m;
     *chosen = 0;
-    for (int64_t k = 0; k < there && *chosen < s->A->width; k++)
-        if (!(fabs(s->theta[k] - s->settled[k]) <= STILL * fabs(s->theta[there - 1]))) s->chosen[(*chosen)++] = k;
+    for (int64_t k = 0; k < there; k++) {
+        if (fabs(s->theta[k] - s->settled[k]) <= STILL * fabs(s->theta[there - 1])) continue;
+        int64_t at = *chosen < s->A->width ? (*chosen)++ : s->A->width;
+        for (; at > 0 && s->error[s->chosen[at - 1]] < s->error[k]; at--)
+            if (at < s->A->width) s->chosen[at] = s->chosen[at - 1];
+        if (at < s->A->width) s->chosen[at] = k;
+    }
 }
 
 /* Preconditioned residuals of the chosen Ritz vectors, those that have converged left out, into R; *active of them. */
@@ -173,7 +184,7 @@ static su_status residuals(space *s, int64_t chosen, double tolerance, int64_t *
     for (int64_t k = 0; k < chosen; k++)
         cblas_daxpy((int)size, -s->theta[s->chosen[k]], s->X + k * size, 1, s->R + k * size, 1);
     SU_TRY(s->A->precondition(s->A->context, chosen, s->R, err));
-    SU_TRY(project(s->A, chosen, s->R, err));
+    if (!s->A->inverse) SU_TRY(project(s->A, chosen, s->R, err));
     for (int64_t k = 0; k < chosen; k++) {
         double norm = cblas_dnrm2((int)size, s->R + k * size, 1);
         s->error[s->chosen[k]] = norm;
@@ -191,8 +202,28 @@ static su_status start(space *s, su_error *err)
     int64_t entries = s->A->width * s->A->size;
     for (int64_t i = 0; i < entries; i++) s->R[i] = su_random_uniform(&random) - 0.5;
     SU_TRY(s->A->precondition(s->A->context, s->A->width, s->R, err)); /* smooth from the start */
-    SU_TRY(project(s->A, s->A->width, s->R, err));
     return extend(s, s->A->width, s->R, err);
+}
+
+/* The lowest vectors of a Krylov space of the inverse: right to single precision but for a few steps. */
+static su_status start_by_inverse(space *s, su_error *err)
+{
+    const su_block_operator *A = s->A;
+    const su_lanczos_operator T = {A->size, A->inverse, A->context};
+    const su_lanczos_ends ends = {s->count, s->most < A->rank / 2 ? s->most : A->rank / 2, SINGLE};
+    int64_t size = A->size, keep = KEPT_TIMES * s->count + A->width, kept, blocks = (keep + SU_LANES - 1) / SU_LANES;
+    float *found = NULL;
+    su_status status;
+    SU_GO(SU_ROOM(&found, blocks * SU_LANES * size, "eigenvectors", err));
+    SU_GO(su_lanczos_single(&T, &ends, keep, found, &kept, err));
+    for (int64_t c = 0; c < kept; c++) {
+        const float *from = found + c / SU_LANES * SU_LANES * size + c % SU_LANES;
+        for (int64_t i = 0; i < size; i++) s->X[c * size + A->order[i]] = (double)from[SU_LANES * i];
+    }
+    SU_GO(extend(s, kept, s->X, err));
+done:
+    free(found);
+    return status;
 }
 
 static double largest(int64_t count, const double *x)
@@ -208,7 +239,7 @@ static su_status solve(const su_block_operator *A, int64_t count, double toleran
     space s = {0};
     su_status status;
     SU_GO(space_create(A, count, &s, err));
-    SU_GO(start(&s, err));
+    SU_GO(A->inverse ? start_by_inverse(&s, err) : start(&s, err));
     for (report->steps = 1;; report->steps++) {
         int64_t chosen, active = 0, before;
         if (su_progress_stopped(progress)) {

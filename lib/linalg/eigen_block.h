@@ -20,6 +20,11 @@ typedef struct su_block_operator {
     su_status (*precondition)(void *context, int64_t columns, double *x, su_error *err);
     /* x = P x, the orthogonal projection onto the subspace of interest; NULL: all vectors. */
     su_status (*project)(void *context, int64_t columns, double *x, su_error *err);
+    /* x = S x in place in single precision, x (size,SU_LANES) with a row's entries beside each other, row i of it
+     * being row order[i]: S the inverse of A + shift on that subspace, symmetric. NULL: there is none such; the method
+     * then begins at random vectors. */
+    void (*inverse)(void *context, float *x);
+    const int32_t *order;
     void *context;
 } su_block_operator;
 

@@ -59,7 +59,9 @@ static su_status copy_pattern(const cholmod_factor *L, su_factor_single *f, su_e
 typedef struct elimination {
     su_factor_single *f;
     const su_sparse *matrix;
-    int64_t *to;    /* (entries) where each entry of the matrix goes in the values */
+    int64_t *to;    /* (entries) where entries of the matrix go in the values, supernode by supernode */
+    int64_t *entry; /* (entries) which they are */
+    int64_t *begin; /* (supernodes + 1) */
     int32_t *owner; /* (size) supernode of each column */
     int32_t *local; /* (size) place of a row in the panel at work */
     int32_t *head;  /* (supernodes) first of the supernodes whose next rows are columns of this one, -1 */
@@ -70,7 +72,44 @@ typedef struct elimination {
 
 static void elimination_free(elimination *e)
 {
-    free(e->to), free(e->owner), free(e->local), free(e->head), free(e->next), free(e->done), free(e->product);
+    free(e->to), free(e->entry), free(e->begin), free(e->owner), free(e->local), free(e->head), free(e->next),
+        free(e->done), free(e->product);
+}
+
+/* Row `row` of supernode s: its place in the panel. */
+static int64_t row_in(const su_factor_single *f, int64_t s, int32_t row)
+{
+    int64_t low = f->rows_at[s], high = f->rows_at[s + 1] - 1;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (f->row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - f->rows_at[s];
+}
+
+/* place (size): of each row of the matrix in the order of the factor. */
+static void place_entries(elimination *e, const int32_t *place)
+{
+    const su_factor_single *f = e->f;
+    const su_sparse *A = e->matrix;
+    int64_t *fill = e->begin + 1; /* of supernode s the place of its next entry, and so in the end where s + 1 begins */
+    for (int64_t j = 0; j < A->size; j++)
+        for (int64_t k = A->start[j]; k < A->start[j + 1]; k++) {
+            int32_t a = place[j], b = place[A->row[k]];
+            int64_t s = e->owner[a < b ? a : b];
+            if (s + 1 < f->supernodes) fill[s + 1]++;
+        }
+    for (int64_t s = 1; s < f->supernodes; s++) fill[s] += fill[s - 1];
+    for (int64_t j = 0; j < A->size; j++)
+        for (int64_t k = A->start[j]; k < A->start[j + 1]; k++) {
+            int32_t a = place[j], b = place[A->row[k]], column = a < b ? a : b, row = a < b ? b : a;
+            int64_t s = e->owner[column], height = f->rows_at[s + 1] - f->rows_at[s], at = fill[s]++;
+            e->entry[at] = k;
+            e->to[at] = f->values_at[s] + (column - f->first[s]) * height + row_in(f, s, row);
+        }
 }
 
 static su_status elimination_create(su_factor_single *f, const su_sparse *matrix, elimination *e, su_error *err)
@@ -80,6 +119,8 @@ static su_status elimination_create(su_factor_single *f, const su_sparse *matrix
     su_status status;
     e->f = f, e->matrix = matrix;
     SU_GO(SU_ROOM(&e->to, matrix->entries, "factor", err));
+    SU_GO(SU_ROOM(&e->entry, matrix->entries, "factor", err));
+    SU_GO(SU_ALLOC(&e->begin, f->supernodes + 2, "factor", err));
     SU_GO(SU_ALLOC(&e->owner, n, "factor", err));
     SU_GO(SU_ALLOC(&e->local, n, "factor", err));
     SU_GO(SU_ALLOC(&e->head, f->supernodes, "factor", err));
@@ -92,20 +133,7 @@ static su_status elimination_create(su_factor_single *f, const su_sparse *matrix
         if (f->first[k + 1] - f->first[k] > widest) widest = f->first[k + 1] - f->first[k];
     }
     SU_GO(SU_ROOM(&e->product, widest * f->tallest, "factor", err));
-    for (int64_t j = 0; j < matrix->size; j++)
-        for (int64_t k = matrix->start[j]; k < matrix->start[j + 1]; k++) {
-            int32_t a = place[j], b = place[matrix->row[k]], column = a < b ? a : b, row = a < b ? b : a;
-            int64_t s = e->owner[column], low = f->rows_at[s], high = f->rows_at[s + 1] - 1;
-            while (low < high) {
-                int64_t middle = (low + high) / 2;
-                if (f->row[middle] < row)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            e->to[k] =
-                f->values_at[s] + (column - f->first[s]) * (f->rows_at[s + 1] - f->rows_at[s]) + low - f->rows_at[s];
-        }
+    place_entries(e, place);
 done:
     free(place);
     return status;
@@ -145,14 +173,14 @@ static bool factorize(elimination *e, double shift)
 {
     su_factor_single *f = e->f;
     const su_sparse *A = e->matrix;
-    memset(f->value, 0, (size_t)f->entries * sizeof *f->value);
-    for (int64_t j = 0; j < A->size; j++)
-        for (int64_t k = A->start[j]; k < A->start[j + 1]; k++)
-            f->value[e->to[k]] = (float)(A->row[k] == j ? (1 + shift) * A->value[k] : A->value[k]);
     for (int64_t s = 0; s < f->supernodes; s++) e->head[s] = -1, e->done[s] = 0;
     for (int32_t s = 0; s < f->supernodes; s++) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         float *L = f->value + f->values_at[s];
+        memset(L, 0, (size_t)width * (size_t)height * sizeof *L);
+        for (int64_t k = e->begin[s]; k < e->begin[s + 1]; k++)
+            L[e->to[k] - f->values_at[s]] = (float)A->value[e->entry[k]];
+        for (int c = 0; c < width && shift > 0; c++) L[(int64_t)c * height + c] *= (float)(1 + shift);
         for (int r = 0; r < height; r++) e->local[f->row[f->rows_at[s] + r]] = r;
         for (int32_t d = e->head[s], next; d >= 0; d = next) {
             next = e->next[d];

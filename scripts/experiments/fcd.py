@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 
-from lab import FPS, Character, blocks, figure, plain_ticks
+from lab import FPS, Character, blocks, draw_skin, figure, plain_ticks
 
 FRAMES = 21
 STILL = ("--gravity-mode", "none", "--beta", 0.004)
@@ -81,6 +81,34 @@ def volume(x, tets):
     return np.linalg.det(e).sum() / 6
 
 
+def boundary(tets):
+    """Faces of one tet alone, as quads whose last corner counts twice, turned outwards."""
+    faces = np.concatenate([tets[:, f] for f in ([1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1])])
+    _, first, count = np.unique(np.sort(faces, 1), axis=0, return_index=True, return_counts=True)
+    alone = faces[first[count == 1]]
+    return np.concatenate([alone, alone[:, 2:]], 1)
+
+
+def points(lab, name, shot, run):
+    """The skin of a run at every frame (F,n,3), root frame."""
+    made = f"{run}.points.npy"
+    lab.run("export", f"{name}.model.npz", f"{shot}.anim.npz", f"{run}.npz", "--what", "points", "--space", "root", "-o", made)
+    return np.load(f"{lab.work}/{made}").astype(float)
+
+
+def pictures(lab, name, rows, size, **how):
+    """Rows of bodies beside each other, (title, points, faces) each, all at one scale."""
+    def draw(fig):
+        axes = fig.subplots(len(rows), max(map(len, rows)), squeeze=False, sharex=True, sharey=True)
+        for line, row in zip(axes, rows):
+            for ax in line:
+                ax.set_axis_off()
+            for ax, (title, x, faces) in zip(line, row):
+                draw_skin(ax, x, faces, "#c98f73", **{"yaw": 0.35, "edges": "#8a5a44", **how})
+                ax.set_title(title, fontsize=8)
+    figure(lab, name, draw, size, False)
+
+
 def percent(share):
     return f"{100 * share:.1f} %"
 
@@ -122,6 +150,11 @@ def materials(lab):
     lab.say(f"| this bar | {percent(error)} |")
     lab.say(f"| an even bar | {percent(off(lab, 'half', 'half.blind', 'shake'))} |\n")
 
+    runs = ("full space", lab.full("half", "shake", settings=STILL)), ("its own five modes", f"{own}.shake.sim"), ("an even bar's", "half.blind.shake.sim")
+    shapes = [(title, points(lab, own, "shake", run)) for title, run in runs]
+    moved = np.linalg.norm(shapes[0][1] - lab.character.points, axis=2).max(1)
+    pictures(lab, "fcd_materials_bars", [[(title, x[np.argmax(moved)], lab.character.quads) for title, x in shapes]], (8, 2.2))
+
     def draw(fig):
         for k, key in enumerate(("bar", "half")):
             ax = fig.add_subplot(1, 2, k + 1)
@@ -136,6 +169,7 @@ def volumes(lab):
     lab.say("### Volume (FCD 9.8, 9.11, Fig. 19 and 20)\n")
     lab.say("The bar hangs from its held end under gravity along it, Poisson's ratio 0.49; ten modes, 300 clusters.\n")
     lab.say("| law | volume, largest change | stretch at the end, full space | ten modes |\n| --- | --- | --- | --- |")
+    shapes = []
     down = ("--gravity-mode", "absolute", "--gravity", "9.81,0,0", "--beta", 0.02)
     for law, key in (("arap", "arap"), ("corotational", "bar49"), ("neohookean", "neo49")):
         if not lab.has(f"{key}.fit.npz"):
@@ -150,23 +184,33 @@ def volumes(lab):
         v = np.array([volume(x + f, tet["tets"]) for f in u]) / volume(x, tet["tets"])
         lab.say(f"| {law} | {percent(np.abs(v - 1).max())} | {1e3 * lab.load(f'{full}.npz')['u'][:, tip, 0].mean(1).max():.1f} mm | "
                 f"{1e3 * u[:, tip, 0].mean(1).max():.1f} mm |")
+        far, faces = np.argmax(u[:, tip, 0].mean(1)), boundary(tet["tets"])
+        shapes.append([(f"{law}, full space", x + lab.load(f"{full}.npz")["u"][far], faces), ("ten modes", x + u[far], faces)])
     lab.say()
+    pictures(lab, "fcd_volume_bars", list(map(list, zip(*shapes))), (9, 3.4))
 
 
 def twisting(lab):
     lab.say("### A twisted bar (FCD Fig. 15)\n")
     lab.say("The rig twists the far end by 180 degrees within 0.4 s; then the flesh swings on. Gravity none.\n")
     lab.say("| modes, clusters | error of u |\n| --- | --- |")
+    frame = FRAMES // 2 + 2   # just behind the end of the twist, where the flesh goes on
+    shapes = []
     for modes, clusters in ((5, 100), (10, 300), (20, 1000)):
-        lab.say(f"| {modes}, {clusters} | {percent(off(lab, 'bar', skinning(lab, 'bar', modes, clusters), 'twist'))} |")
+        name = skinning(lab, "bar", modes, clusters)
+        lab.say(f"| {modes}, {clusters} | {percent(off(lab, 'bar', name, 'twist'))} |")
+        shapes.append((f"{modes} modes, {clusters} means", points(lab, name, "twist", f"{name}.twist.sim")[frame], lab.character.quads))
     lab.say()
+    full = points(lab, name, "twist", lab.full("bar", "twist", settings=STILL))[frame]
+    rig = lab.character.shape(180)
+    pictures(lab, "fcd_twist_bars", [[("the rig", rig, lab.character.quads), ("full space", full, lab.character.quads)] + shapes], (11, 1.9))
 
 
 def embedding(lab):
     lab.say("### Coarse flesh around the same skin (FCD Fig. 3)\n")
     lab.say("Ten modes, 100 means; motion of the skin against that of the finest, shot `shake`.\n")
     lab.say("| tets | flesh vertices | off the finest |\n| --- | --- | --- |")
-    moved = {}
+    moved, flesh, skin = {}, [], []
     for tets in (6000, 1500, 400):
         key = f"bar{tets}"
         if not lab.has(f"{key}.fit.npz"):
@@ -180,7 +224,12 @@ def embedding(lab):
         share = np.linalg.norm(moved[tets] - moved[6000]) / np.linalg.norm(moved[6000])
         tet = lab.load(f"{key}.tet.npz")
         lab.say(f"| {len(tet['tets'])} | {len(tet['vertices'])} | {percent(share)} |")
+        far = np.argmax(np.linalg.norm(moved[6000], axis=2).max(1))
+        u, faces = displacement(lab, name, tag)[0][far], boundary(tet["tets"])
+        flesh.append((f"{len(tet['tets'])} tets", tet["vertices"] + u, faces))
+        skin.append(("the skin they carry", lab.character.points + moved[tets][far], lab.character.quads))
     lab.say()
+    pictures(lab, "fcd_embedding_bars", [flesh, skin], (8, 3.6))
 
 
 def space_error(basis, mass, u):
@@ -242,6 +291,9 @@ def rippling(lab):
     if not lab.has("bar.wide.modes.npz"):
         lab.run("modes", "bar.tet.npz", "bar.fit.npz", "-r", 120, "--linear", 120, "--pose", 0, "-o", "bar.wide.modes.npz")
     modes = lab.load("bar.wide.modes.npz")["modes"][0]
+    tet = lab.load("bar.tet.npz")
+    faces, frame, larger = boundary(tet["tets"]), 6, 30   # the wave is half way then
+    shapes = [("full space", tet["vertices"] + larger * full[frame], faces)]
     for k in (1, 2, 5, 10):
         name = skinning(lab, "bar", k, 300)
         phi = displacement(lab, name, lab.sim(name, "ripple", settings=RIPPLE))[1]
@@ -252,8 +304,12 @@ def rippling(lab):
             u = full.reshape(len(full), -1)
             row.append(np.linalg.norm(u - (u @ q) @ q.T) / np.linalg.norm(u))
             curves[what].append((12 * k, row[-1]))
+            if k in (1, 10):
+                part = (q @ (q.T @ u[frame])).reshape(-1, 3)
+                shapes.append((f"{what}, {12 * k}", tet["vertices"] + larger * part, faces))
         lab.say(f"| {12 * k} | {percent(row[0])} | {percent(row[1])} |")
     lab.say()
+    pictures(lab, "fcd_ripple_bars", [shapes], (11, 1.9))
 
     def draw(ax):
         for what, points in curves.items():

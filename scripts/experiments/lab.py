@@ -279,21 +279,21 @@ def plain_ticks(axis):
     axis.set_minor_formatter(NullFormatter())
 
 
-def draw_skin(ax, points, quads, color):
-    """Faces shaded by their normal, seen along z, the nearest last."""
+def draw_skin(ax, points, quads, color, yaw=0.9, pitch=0.35, edges="none"):
+    """Faces of four corners (triangles: the last twice) shaded by their normal, seen along z from the side and from above, the
+    nearest last."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_rgb
     corners = points[np.array(quads)]
     n = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
     n /= np.linalg.norm(n, axis=1, keepdims=True)
-    yaw, pitch = 0.9, 0.35   # from the side and from above
     turn = np.array([[np.cos(yaw), 0, -np.sin(yaw)], [-np.sin(pitch) * np.sin(yaw), np.cos(pitch), -np.sin(pitch) * np.cos(yaw)],
                      [np.cos(pitch) * np.sin(yaw), np.sin(pitch), np.cos(pitch) * np.cos(yaw)]])
     seen, light = corners @ turn.T, 0.45 + 0.55 * np.clip(n @ np.array([0.74, 0.6, 0.3]), 0, 1)
     order = np.argsort(seen[:, :, 2].mean(1))
     front = [k for k in order if (turn @ n[k])[2] > 0]
     ax.add_collection(PolyCollection(seen[front][:, :, :2], facecolors=[np.array(to_rgb(color)) * light[k] for k in front],
-                                     edgecolors="none"))
+                                     edgecolors=edges, linewidths=0.3))
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set_axis_off()

@@ -9,27 +9,24 @@
 #include "linalg/factor_single.h"
 #include "linalg/sparse.h"
 #include "physics/material.h"
+#include "reduce/modes/rows_inverse.h"
 
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Error left in a mode of length 1. Eigenvalues are off by its square. */
-#define TOLERANCE 1e-8
+/* Error left in a mode of length 1: half the rounding of single precision, in which steps take modes. Eigenvalues are
+ * off by its square. */
+#define TOLERANCE 3e-8
 /* What is added to H where flesh is held nowhere, for the preconditioner alone: this part of an eigenvalue that a bar
  * of its mean material, as long as the diagonal, would have. */
 #define FLOATING_SHIFT 0.1
 /* Columns that everything is done to at once. */
 enum { LANES = SU_FACTOR_LANES };
 _Static_assert((int)SU_SPARSE_LANES == (int)SU_FACTOR_LANES, "H takes as many columns as the factor");
-/* Dense columns of the constrained inverse, one a row of the rig, are kept as long as they are no more than this many
- * times the entries of the factor; beyond, their own making costs more than the steps that they save. */
-#define MOST_DENSE 2.0
-/* Directions of the rows whose compliance is less than this part of the largest are rounding of single precision. */
-#define STIFF 1e-5
-
 /* The operator over the free vertices in M^1/2-scaled coordinates. */
 typedef struct operator_state {
     const su_skinning_problem *problem;
@@ -37,12 +34,11 @@ typedef struct operator_state {
     double *root;          /* (free) M^1/2 */
     su_factor_single *factor;
     int64_t panels, rows;
-    su_row_panel *panel;    /* (panels) with free numbers for vertices; values borrowed */
-    double *gram;           /* (rows,rows) Cholesky factor of J J' */
-    int64_t reactions;      /* columns of Q: directions of the rows that T answers; 0: T is the plain inverse */
-    float *Q;               /* (free,reactions) orthonormal, L^-1 of the rows, in the order of the factor */
-    float *x, *work, *push; /* scratch of the factor; (LANES,reactions) */
-    double *lanes;          /* (2,free,LANES) scratch of H */
+    su_row_panel *panel;             /* (panels) with free numbers for vertices; values borrowed */
+    double *gram;                    /* (rows,rows) Cholesky factor of J J' */
+    su_rows_inverse *inverse;        /* T: of H + shift under the rows */
+    float *x;                        /* (free,LANES) scratch of T */
+    double *lanes;                   /* (2,free,LANES) scratch of H */
     double *gathered, *coefficients; /* scratch of the projection */
 } operator_state;
 
@@ -50,7 +46,8 @@ static void state_free(operator_state *s)
 {
     for (int64_t p = 0; s->panel && p < s->panels; p++) free(s->panel[p].vertex);
     free(s->panel), free(s->gram), free(s->root);
-    free(s->Q), free(s->x), free(s->work), free(s->push), free(s->lanes), free(s->gathered), free(s->coefficients);
+    free(s->x), free(s->lanes), free(s->gathered), free(s->coefficients);
+    su_rows_inverse_free(s->inverse);
     su_factor_single_free(s->factor);
     su_weight_stiffness_free(&s->H);
 }
@@ -120,29 +117,27 @@ static su_status project(void *context, int64_t columns, double *x, su_error *er
     return SU_OK;
 }
 
-/* x = T x in single precision, T the inverse of B = H + shift under the rows,
- * B^-1 - B^-1 J' (J B^-1 J')^-1 J B^-1 = L^-T (1 - Q Q') L^-1, or without Q that of B alone. */
+/* x = T x in single precision, x (free,LANES) in the order of the factor. */
+static void invert(void *context, float *x)
+{
+    operator_state *s = context;
+    su_rows_inverse_apply(s->inverse, x);
+}
+
+/* The same of columns one after the other. */
 static su_status precondition(void *context, int64_t columns, double *x, su_error *err)
 {
     operator_state *s = context;
     int64_t n = s->H.free_count;
     const int32_t *order = su_factor_single_order(s->factor);
-    int rows = (int)s->reactions;
     (void)err;
     for (int64_t from = 0; from < columns; from += LANES) {
         int64_t some = columns - from < LANES ? columns - from : LANES;
         double *own = x + from * n;
-        memset(s->x, 0, (size_t)(n * LANES) * sizeof *s->x);
+        if (some < LANES) memset(s->x, 0, (size_t)(n * LANES) * sizeof *s->x);
         for (int64_t c = 0; c < some; c++)
             for (int64_t i = 0; i < n; i++) s->x[i * LANES + c] = (float)own[c * n + order[i]];
-        su_factor_single_forward(s->factor, s->x, s->work);
-        if (rows) {
-            cblas_sgemm(CblasColMajor, CblasNoTrans, CblasTrans, rows, LANES, (int)n, 1, s->Q, rows, s->x, LANES, 0,
-                        s->push, rows);
-            cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, LANES, (int)n, rows, -1, s->push, rows, s->Q, rows, 1,
-                        s->x, LANES);
-        }
-        su_factor_single_backward(s->factor, s->x, s->work);
+        invert(s, s->x);
         for (int64_t c = 0; c < some; c++)
             for (int64_t i = 0; i < n; i++) own[c * n + order[i]] = (double)s->x[i * LANES + c];
     }
@@ -155,7 +150,7 @@ static su_status assemble(operator_state *s, su_error *err)
 {
     const su_skinning_problem *p = s->problem;
     double *lame;
-    SU_TRY(SU_ALLOC(&lame, 2 * p->t, "stiffness", err));
+    SU_TRY(SU_ROOM(&lame, 2 * p->t, "stiffness", err));
     for (int64_t e = 0; e < p->t; e++) {
         lame[e] = SU_LAME_MU(p->young[e], p->poisson[e]);
         lame[p->t + e] = SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
@@ -230,88 +225,11 @@ static su_status copy_rows(operator_state *s, su_error *err)
                : su_fail(err, SU_NUMERICS, "the rows of the rig depend on each other");
 }
 
-/* F (free,rows) = L^-1 J', in the order of the factor. */
-static su_status answer_rows(operator_state *s, float *F, su_error *err)
-{
-    int64_t n = s->H.free_count, row = 0;
-    const int32_t *order = su_factor_single_order(s->factor);
-    int32_t *place;
-    SU_TRY(SU_ALLOC(&place, n, "constraints", err));
-    for (int64_t i = 0; i < n; i++) place[order[i]] = (int32_t)i;
-    for (int64_t p = 0; p < s->panels; row += s->panel[p++].rows) {
-        const su_row_panel *panel = &s->panel[p];
-        for (int64_t from = 0; from < panel->rows; from += LANES) {
-            int64_t some = panel->rows - from < LANES ? panel->rows - from : LANES;
-            memset(s->x, 0, (size_t)(n * LANES) * sizeof *s->x);
-            for (int64_t k = 0; k < panel->count; k++)
-                for (int64_t c = 0; c < some; c++)
-                    s->x[LANES * (int64_t)place[panel->vertex[k]] + c] =
-                        (float)panel->value[k * panel->rows + from + c];
-            su_factor_single_forward(s->factor, s->x, s->work);
-            for (int64_t i = 0; i < n; i++)
-                memcpy(F + i * s->rows + row + from, s->x + i * LANES, (size_t)some * sizeof *F);
-        }
-    }
-    free(place);
-    return SU_OK;
-}
-
-/* combination (reactions,rows) of the rows of F that are orthonormal: eigenvectors of their Gram matrix, rows of length
- * 1, over the square roots of the eigenvalues. */
-static su_status orthonormal_answers(int64_t n, int64_t rows, const float *F, int64_t *reactions, float *combination,
-                                     su_error *err)
-{
-    float *gram = NULL;
-    double *wide = NULL, *length = NULL, *value = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&gram, rows * rows, "constraints", err));
-    SU_GO(SU_ALLOC(&wide, rows * rows, "constraints", err));
-    SU_GO(SU_ALLOC(&length, rows, "constraints", err));
-    SU_GO(SU_ALLOC(&value, rows, "constraints", err));
-    cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)rows, (int)n, 1, F, (int)rows, 0, gram, (int)rows);
-    for (int64_t j = 0; j < rows; j++) length[j] = sqrt((double)gram[j * rows + j]);
-    for (int64_t j = 0; j < rows; j++)
-        for (int64_t i = j; i < rows; i++)
-            wide[j * rows + i] = wide[i * rows + j] = (double)gram[j * rows + i] / (length[i] * length[j]);
-    SU_GO(su_eigen_symmetric(rows, wide, value, err));
-    *reactions = 0;
-    for (int64_t k = 0; k < rows; k++) {
-        if (!(value[k] > STIFF * value[rows - 1])) continue;
-        for (int64_t i = 0; i < rows; i++)
-            combination[*reactions * rows + i] = (float)(wide[k * rows + i] / (length[i] * sqrt(value[k])));
-        (*reactions)++;
-    }
-done:
-    free(gram), free(wide), free(length), free(value);
-    return status;
-}
-
-/* Q of the constrained inverse. */
-static su_status constrain(operator_state *s, su_error *err)
-{
-    int64_t n = s->H.free_count, rows = s->rows;
-    float *F = NULL, *combination = NULL;
-    su_status status = SU_OK;
-    if (rows == 0 || (double)(rows * n) > MOST_DENSE * (double)su_factor_single_entries(s->factor)) return SU_OK;
-    SU_GO(SU_ROOM(&F, n * rows, "constraints", err));
-    SU_GO(SU_ALLOC(&combination, rows * rows, "constraints", err));
-    SU_GO(answer_rows(s, F, err));
-    SU_GO(orthonormal_answers(n, rows, F, &s->reactions, combination, err));
-    SU_GO(SU_ROOM(&s->Q, n * s->reactions, "constraints", err));
-    SU_GO(SU_ALLOC(&s->push, LANES * s->reactions, "constraints", err));
-    cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)s->reactions, (int)n, (int)rows, 1, combination,
-                (int)rows, F, (int)rows, 0, s->Q, (int)s->reactions);
-done:
-    free(F), free(combination);
-    return status;
-}
-
 static su_status make_room(operator_state *s, su_error *err)
 {
     int64_t n = s->H.free_count;
     SU_TRY(SU_ROOM(&s->x, n * LANES, "eigenvectors", err));
     SU_TRY(SU_ROOM(&s->lanes, 2 * n * LANES, "eigenvectors", err));
-    SU_TRY(SU_ALLOC(&s->work, su_factor_single_work(s->factor), "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->coefficients, s->rows * LANES, "constraints", err));
     return SU_ROOM(&s->gathered, s->rows ? n * LANES : 0, "constraints", err);
 }
@@ -341,9 +259,18 @@ su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, doubl
     SU_GO(factorize(&s, err));
     report->seconds_factor = su_seconds() - started, started = su_seconds();
     SU_GO(make_room(&s, err));
-    SU_GO(constrain(&s, err));
+    SU_GO(su_rows_inverse_create(s.factor, n, &(su_dense_rows){s.panels, s.rows, s.panel, s.gram}, &s.inverse, err));
     SU_GO(SU_ROOM(&vectors, k * n, "eigenvectors", err));
-    const su_block_operator A = {n, n - s.rows, LANES, apply, precondition, s.rows ? project : NULL, &s};
+    bool exact = s.rows == 0 || su_rows_inverse_constrained(s.inverse);
+    const su_block_operator A = {.size = n,
+                                 .rank = n - s.rows,
+                                 .width = LANES,
+                                 .apply = apply,
+                                 .precondition = precondition,
+                                 .project = s.rows ? project : NULL,
+                                 .inverse = exact ? invert : NULL,
+                                 .order = su_factor_single_order(s.factor),
+                                 .context = &s};
     SU_GO(su_eigen_block(&A, k, TOLERANCE, eigenvalues, vectors, &solved, progress, err));
     memset(weights, 0, (size_t)(problem->n * k) * sizeof *weights);
     for (int64_t c = 0; c < k; c++) {

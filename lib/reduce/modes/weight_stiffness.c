@@ -39,7 +39,7 @@ static su_status tet_couplings(const double *vertices, const int32_t *tet, int64
 static su_status tets_around(int64_t n, int64_t t, const int32_t *tets, int64_t **start, int64_t **list, su_error *err)
 {
     SU_TRY(SU_ALLOC(start, n + 1, "stiffness", err));
-    SU_TRY(SU_ALLOC(list, 4 * t, "stiffness", err));
+    SU_TRY(SU_ROOM(list, 4 * t, "stiffness", err));
     for (int64_t k = 0; k < 4 * t; k++) (*start)[tets[k] + 1]++;
     for (int64_t v = 0; v < n; v++) (*start)[v + 1] += (*start)[v];
     for (int64_t k = 0; k < 4 * t; k++) (*list)[(*start)[tets[k]]++] = k;
@@ -119,10 +119,10 @@ su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *hel
     *out = (su_weight_stiffness){0};
     SU_GO(number_free(n, held, out, err));
     SU_GO(tets_around(n, t, tets, &a.start, &a.list, err));
-    SU_GO(SU_ALLOC(&a.coupling, PAIRS * t, "stiffness", err));
-    SU_GO(SU_ALLOC(&a.sum, n, "stiffness", err));
+    SU_GO(SU_ROOM(&a.coupling, PAIRS * t, "stiffness", err));
+    SU_GO(SU_ROOM(&a.sum, n, "stiffness", err));
     SU_GO(SU_ALLOC(&a.seen, n, "stiffness", err));
-    SU_GO(SU_ALLOC(&a.around, n, "stiffness", err));
+    SU_GO(SU_ROOM(&a.around, n, "stiffness", err));
     for (int64_t e = 0; e < t; e++) SU_GO(tet_couplings(vertices, tets + 4 * e, e, c[e], a.coupling + PAIRS * e, err));
     K->size = out->free_count, K->owns_pattern = 1;
     SU_GO(SU_ALLOC(&K->start, K->size + 1, "stiffness", err));
@@ -133,8 +133,8 @@ su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *hel
         K->start[out->free_index[v] + 1] = K->start[out->free_index[v]] + 1 + count;
     }
     K->entries = K->start[K->size];
-    SU_GO(SU_ALLOC(&K->row, K->entries, "stiffness", err));
-    SU_GO(SU_ALLOC(&K->value, K->entries, "stiffness", err));
+    SU_GO(SU_ROOM(&K->row, K->entries, "stiffness", err));
+    SU_GO(SU_ROOM(&K->value, K->entries, "stiffness", err));
     for (int64_t f = 0; f < K->size; f++) write_column(&a, out->free_vertex[f], out, &at);
 done:
     free(a.start), free(a.list), free(a.coupling), free(a.sum), free(a.seen), free(a.around);
@@ -190,7 +190,7 @@ su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *me
     const double *vertices = mesh->x;
     const int32_t *tets = mesh->tets;
     double *c, low[3], high[3], centre[3], square = 0;
-    SU_TRY(SU_ALLOC(&c, t, "stiffness", err));
+    SU_TRY(SU_ROOM(&c, t, "stiffness", err));
     for (int64_t e = 0; e < t; e++) c[e] = 4 * mu[e] + lambda[e];
     su_status status = su_weight_stiffness_create(mesh, held, c, out, err);
     free(c);
