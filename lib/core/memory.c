@@ -8,21 +8,26 @@
 #endif
 
 enum { ALIGNMENT = 64 };
-/* Rooms of LARGE bytes and more take pages of this size where the system has them: a hundredth of the page faults. */
+/* Blocks of LARGE bytes and more take pages of this size where the system has them: a hundredth of the page faults. */
 enum { PAGE = 2 << 20, LARGE = 2 * PAGE };
 
-static void *aligned(int64_t count, size_t size, size_t alignment, size_t *bytes)
+static void *aligned(int64_t count, size_t size, size_t *bytes)
 {
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, bytes)) return NULL;
+    size_t alignment = *bytes >= LARGE ? PAGE : ALIGNMENT;
     if (*bytes > PTRDIFF_MAX - alignment) return NULL;
-    *bytes = *bytes ? (*bytes + alignment - 1) / alignment * alignment : alignment;
-    return aligned_alloc(alignment, *bytes);
+    size_t room = *bytes ? (*bytes + alignment - 1) / alignment * alignment : alignment;
+    void *pointer = aligned_alloc(alignment, room);
+#ifdef MADV_HUGEPAGE
+    if (pointer && alignment == PAGE) madvise(pointer, room, MADV_HUGEPAGE); /* advice: without it all is as before */
+#endif
+    return pointer;
 }
 
 void *su_calloc(int64_t count, size_t size)
 {
     size_t bytes;
-    void *pointer = aligned(count, size, ALIGNMENT, &bytes);
+    void *pointer = aligned(count, size, &bytes);
     if (pointer) memset(pointer, 0, bytes);
     return pointer;
 }
@@ -43,12 +48,7 @@ su_status su_allocate(void *out, int64_t count, size_t size, const char *what, s
 su_status su_allocate_room(void *out, int64_t count, size_t size, const char *what, su_error *err)
 {
     size_t bytes;
-    bool large = count > 0 && (size_t)count >= LARGE / size;
-    void *pointer = aligned(count, size, large ? PAGE : ALIGNMENT, &bytes);
-#ifdef MADV_HUGEPAGE
-    if (pointer && large) madvise(pointer, bytes, MADV_HUGEPAGE); /* advice: without it all is as before */
-#endif
-    return hand_over(out, pointer, count, size, what, err);
+    return hand_over(out, aligned(count, size, &bytes), count, size, what, err);
 }
 
 struct su_arena_block {
