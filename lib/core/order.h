@@ -21,4 +21,17 @@ static inline int su_order_int32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of ascending a the first in low..high - 1 that is not below value; high where all are. */
+static inline int64_t su_first_not_below(const int32_t *a, int64_t low, int64_t high, int32_t value)
+{
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (a[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 #endif

@@ -1,6 +1,7 @@
 #include "fem/complement.h"
 
 #include "core/memory.h"
+#include "core/vector_clones.h"
 #include "fem/conjugate_gradients.h"
 
 #include <cblas.h>
@@ -43,17 +44,11 @@ struct su_complement {
 
 /* ---- projections ---- */
 
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
-
 /* x (3,stride) -= Y' C x, C with c blocks of a component and Y with y. Rows have one component, per = 1, and a sum for
  * each of x; shapes have three, per = 3, and one sum. */
 #define DEFINE_TAKE_OUT(name, vector, number, per, sums)                                                               \
-    CLONES static void name(int64_t rows, int64_t c, const vector *C, int64_t y, const vector *Y, int64_t stride,      \
-                            vector *x)                                                                                 \
+    SU_CLONES static void name(int64_t rows, int64_t c, const vector *C, int64_t y, const vector *Y, int64_t stride,   \
+                               vector *x)                                                                              \
     {                                                                                                                  \
         for (int64_t r = 0; r < rows; r += GROUP, C += GROUP * per * c, Y += GROUP * per * y) {                        \
             vector sum[GROUP][sums] = {{{0}}};                                                                         \

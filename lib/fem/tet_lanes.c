@@ -5,37 +5,31 @@
  * for flat and inverted tets too. */
 #include "fem/tet_lanes.h"
 
+#include "core/vector_clones.h"
+
 #include <math.h>
 #include <string.h>
 
 typedef double lanes __attribute__((vector_size(8 * SU_TET_LANES)));
 typedef int64_t mask __attribute__((vector_size(8 * SU_TET_LANES)));
 
-#define INLINE static inline __attribute__((always_inline))
-/* Compiled for the vector units of several processors, chosen at load. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
-
-INLINE lanes root(lanes x)
+SU_INLINE lanes root(lanes x)
 {
     lanes out;
     for (int l = 0; l < SU_TET_LANES; l++) out[l] = sqrt(x[l]);
     return out;
 }
 
-INLINE lanes choose(mask m, lanes a, lanes b) { return (lanes)((m & (mask)a) | (~m & (mask)b)); }
-INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
-INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
+SU_INLINE lanes choose(mask m, lanes a, lanes b) { return (lanes)((m & (mask)a) | (~m & (mask)b)); }
+SU_INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
+SU_INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
 
 #define LAW_REAL lanes
 #define LAW(name) law_##name
 #define LAW_LARGER(a, b) larger(a, (lanes){0} + (b))
 #include "physics/material_law.h"
 
-INLINE bool any(mask m)
+SU_INLINE bool any(mask m)
 {
     int64_t sum = 0;
     for (int l = 0; l < SU_TET_LANES; l++) sum |= m[l];
@@ -43,7 +37,7 @@ INLINE bool any(mask m)
 }
 
 /* Cosine and sine of the Jacobi rotation that makes a pair with diagonal p, q and product `off` orthogonal. */
-INLINE void jacobi(lanes p, lanes q, lanes off, lanes *c, lanes *s)
+SU_INLINE void jacobi(lanes p, lanes q, lanes off, lanes *c, lanes *s)
 {
     lanes d = q - p, twice = 2.0 * off, one = (lanes){0} + 1.0;
     lanes size = magnitude(d) + root(d * d + twice * twice);
@@ -52,7 +46,7 @@ INLINE void jacobi(lanes p, lanes q, lanes off, lanes *c, lanes *s)
     *s = t * *c;
 }
 
-INLINE void rotate_columns(lanes *m, int p, int q, lanes c, lanes s)
+SU_INLINE void rotate_columns(lanes *m, int p, int q, lanes c, lanes s)
 {
     for (int i = 0; i < 3; i++) {
         lanes x = m[3 * i + p], y = m[3 * i + q];
@@ -61,13 +55,13 @@ INLINE void rotate_columns(lanes *m, int p, int q, lanes c, lanes s)
     }
 }
 
-INLINE lanes column_dot(const lanes *m, int p, int q)
+SU_INLINE lanes column_dot(const lanes *m, int p, int q)
 {
     return m[p] * m[q] + m[3 + p] * m[3 + q] + m[6 + p] * m[6 + q];
 }
 
 /* Where `swap`: column q takes p's place, and minus p takes q's (stays a rotation). */
-INLINE void exchange(lanes *m, int p, int q, mask swap)
+SU_INLINE void exchange(lanes *m, int p, int q, mask swap)
 {
     for (int i = 0; i < 3; i++) {
         lanes x = m[3 * i + p], y = m[3 * i + q];
@@ -81,7 +75,7 @@ INLINE void exchange(lanes *m, int p, int q, mask swap)
 
 /* B in: F; out: F V. Columns of U, V proper; s descending in size, the sign on the last. Lanes that have lost two
  * dimensions get some rotation of the right kind. */
-INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
+SU_INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 {
     lanes zero = {0}, one = zero + 1.0;
     for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
@@ -131,7 +125,7 @@ INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 }
 
 /* Negative eigenvalues of the symmetric A become 0. */
-INLINE void clip_stretches(lanes A[9])
+SU_INLINE void clip_stretches(lanes A[9])
 {
     lanes zero = {0}, one = zero + 1.0, q[9];
     lanes second = A[0] * A[4] - A[1] * A[1];
@@ -158,8 +152,8 @@ INLINE void clip_stretches(lanes A[9])
 }
 
 /* One block: K = U K' U', g and h the gradients of the two corners in the frame of V. */
-INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], const lanes U[9], const lanes *g,
-                  const lanes *h, lanes *out)
+SU_INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], const lanes U[9], const lanes *g,
+                     const lanes *h, lanes *out)
 {
     lanes inner[9], half[9], product[3];
     for (int k = 0; k < 3; k++) product[k] = g[k] * h[k];
@@ -178,8 +172,8 @@ INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], con
             out[3 * i + j] = U[3 * i] * half[j] + U[3 * i + 1] * half[3 + j] + U[3 * i + 2] * half[6 + j];
 }
 
-INLINE void gather(int count, const int32_t *tets, const double *y, const double *offset, const double *inverse,
-                   lanes edges[9], lanes inv[9])
+SU_INLINE void gather(int count, const int32_t *tets, const double *y, const double *offset, const double *inverse,
+                      lanes edges[9], lanes inv[9])
 {
     for (int l = 0; l < SU_TET_LANES; l++) {
         int from = l < count ? l : count - 1;
@@ -193,7 +187,8 @@ INLINE void gather(int count, const int32_t *tets, const double *y, const double
 }
 
 /* The spectrum of b(J), J = s_0 s_1 s_2: of the stretches b'' dJ/ds_k dJ/ds_l + b' s_m, of a pair +-b' s_k. */
-INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], lanes A[9], lanes twist[3], lanes flip[3])
+SU_INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], lanes A[9], lanes twist[3],
+                            lanes flip[3])
 {
     lanes first = {0}, second = {0}, slope[3];
     for (int l = 0; l < count; l++) first[l] = by_ratio[2 * l], second[l] = by_ratio[2 * l + 1];
@@ -207,9 +202,10 @@ INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], la
     }
 }
 
-CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
-                                   const double *offset, const double *inverse, const double *volume, const double *mu,
-                                   const double *lambda, const double *by_ratio, double *K)
+SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets,
+                                      const double *y, const double *offset, const double *inverse,
+                                      const double *volume, const double *mu, const double *lambda,
+                                      const double *by_ratio, double *K)
 {
     static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};

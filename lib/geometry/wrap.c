@@ -101,8 +101,7 @@ static double badness(const su_tets *m, int32_t e)
         length[f] = su_norm3(normal[f]);
     }
     for (int i = 0; i < 4; i++)
-        for (int j = i + 1; j < 4; j++)
-{
+        for (int j = i + 1; j < 4; j++) {
             double cosine = fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]);
             worst = cosine > worst ? cosine : worst; /* fmax is a call */
         }

@@ -63,15 +63,8 @@ void su_blocks_free(su_blocks *A)
 
 int64_t su_blocks_find(const su_blocks *A, int64_t row, int32_t column)
 {
-    int64_t low = A->start[row], high = A->start[row + 1];
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (A->column[middle] < column)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < A->start[row + 1] && A->column[low] == column ? low : -1;
+    int64_t at = su_first_not_below(A->column, A->start[row], A->start[row + 1], column);
+    return at < A->start[row + 1] && A->column[at] == column ? at : -1;
 }
 
 void su_blocks_add_product(const su_blocks *A, int64_t from, int64_t to, int64_t low, int64_t high, double factor,

@@ -1,6 +1,8 @@
 #include "linalg/factor_single.h"
 
 #include "core/memory.h"
+#include "core/order.h"
+#include "core/vector_clones.h"
 #include "linalg/cholesky.h"
 #include "linalg/dissection.h"
 
@@ -79,15 +81,7 @@ static void elimination_free(elimination *e)
 /* Row `row` of supernode s: its place in the panel. */
 static int64_t row_in(const su_factor_single *f, int64_t s, int32_t row)
 {
-    int64_t low = f->rows_at[s], high = f->rows_at[s + 1] - 1;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (f->row[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - f->rows_at[s];
+    return su_first_not_below(f->row, f->rows_at[s], f->rows_at[s + 1] - 1, row) - f->rows_at[s];
 }
 
 /* place (size): of each row of the matrix in the order of the factor. */
@@ -233,26 +227,18 @@ done:
 
 /* ---- solves ---- */
 
-/* Compiled for the vector units of several processors, chosen at load. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
-#define INLINE static inline __attribute__((always_inline))
-
-typedef float lanes __attribute__((vector_size(4 * SU_FACTOR_LANES), aligned(4), may_alias));
+typedef float lanes __attribute__((vector_size(4 * SU_LANES), aligned(4), may_alias));
 
 /* Columns of L in one pass over the rows below them, so that a row is loaded once for all. */
 enum { STRIP = 8 };
 
 const int32_t *su_factor_single_order(const su_factor_single *f) { return f->order; }
-int64_t su_factor_single_work(const su_factor_single *f) { return f->tallest * SU_FACTOR_LANES; }
+int64_t su_factor_single_work(const su_factor_single *f) { return f->tallest * SU_LANES; }
 int64_t su_factor_single_entries(const su_factor_single *f) { return f->entries; }
 
 /* x (height) = L^-1 x of the first `width` columns, whose panel is L; what they say about rows below is taken from
  * those. */
-INLINE void forward_panel(int width, int height, const float *L, lanes *x)
+SU_INLINE void forward_panel(int width, int height, const float *L, lanes *x)
 {
     for (int j = 0; j < width; j += STRIP) {
         int some = width - j < STRIP ? width - j : STRIP;
@@ -276,7 +262,7 @@ INLINE void forward_panel(int width, int height, const float *L, lanes *x)
 }
 
 /* x (width) = L^-T x, the rows below being known. */
-INLINE void backward_panel(int width, int height, const float *L, lanes *x)
+SU_INLINE void backward_panel(int width, int height, const float *L, lanes *x)
 {
     for (int j = (width - 1) / STRIP * STRIP; j >= 0; j -= STRIP) {
         int some = width - j < STRIP ? width - j : STRIP;
@@ -298,15 +284,15 @@ INLINE void backward_panel(int width, int height, const float *L, lanes *x)
     }
 }
 
-CLONES void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
+SU_CLONES void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
 {
     lanes *x = (lanes *)values, *work = (lanes *)scratch;
     for (int64_t s = 0; s < f->supernodes; s++) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         const int32_t *row = f->row + f->rows_at[s];
-        const float *own = values + (int64_t)SU_FACTOR_LANES * f->first[s];
+        const float *own = values + (int64_t)SU_LANES * f->first[s];
         bool reached = false;
-        for (int k = 0; k < SU_FACTOR_LANES * width && !reached; k++) reached = own[k] != 0;
+        for (int k = 0; k < SU_LANES * width && !reached; k++) reached = own[k] != 0;
         if (!reached) continue;
         for (int r = 0; r < height; r++) work[r] = x[row[r]];
         forward_panel(width, height, f->value + f->values_at[s], work);
@@ -314,7 +300,7 @@ CLONES void su_factor_single_forward(const su_factor_single *f, float *values, f
     }
 }
 
-CLONES void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
+SU_CLONES void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
 {
     lanes *x = (lanes *)values, *work = (lanes *)scratch;
     for (int64_t s = f->supernodes - 1; s >= 0; s--) {

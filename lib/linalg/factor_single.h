@@ -3,6 +3,7 @@
 #ifndef SU_LINALG_FACTOR_SINGLE_H
 #define SU_LINALG_FACTOR_SINGLE_H
 
+#include "linalg/lane_blocks.h"
 #include "linalg/sparse.h"
 
 typedef struct su_factor_single su_factor_single;
@@ -15,10 +16,7 @@ void su_factor_single_free(su_factor_single *factor);
 /* order (size), borrowed: row order[k] of the matrix is row k of the factor. */
 const int32_t *su_factor_single_order(const su_factor_single *factor);
 
-/* Right-hand sides that are solved for at once. */
-enum { SU_FACTOR_LANES = 8 };
-
-/* x = L^-1 x and x = L^-T x, in the order of the factor: x (size,SU_FACTOR_LANES), a row's beside each other. work
+/* x = L^-1 x and x = L^-T x, in the order of the factor: x (size,SU_LANES) one block of lane_blocks.h. work
  * (su_factor_single_work(factor)) is scratch. Forward solves cost only what right-hand sides with few entries reach. */
 int64_t su_factor_single_work(const su_factor_single *factor);
 void su_factor_single_forward(const su_factor_single *factor, float *x, float *work);

@@ -1,14 +1,8 @@
 #include "linalg/lane_blocks.h"
 
-#include <string.h>
+#include "core/vector_clones.h"
 
-/* Compiled for the vector units of several processors, chosen at load. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
-#define INLINE static inline __attribute__((always_inline))
+#include <string.h>
 
 enum { LANES = SU_LANES, SQUARE = LANES * LANES };
 /* Rows whose products are summed in single precision before they go to a sum in double; as many rows of a block fit
@@ -20,7 +14,7 @@ typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias
 /* Rows from..from + rows of a block; blocks are size rows each. */
 static int64_t rows_from(int64_t size, int64_t from) { return size - from < CHUNK ? size - from : CHUNK; }
 
-CLONES void su_lane_products(int64_t size, int64_t blocks, const float *V, const float *W, double *C)
+SU_CLONES void su_lane_products(int64_t size, int64_t blocks, const float *V, const float *W, double *C)
 {
     memset(C, 0, (size_t)(blocks * SQUARE) * sizeof *C);
     for (int64_t from = 0; from < size; from += CHUNK) {
@@ -38,7 +32,7 @@ CLONES void su_lane_products(int64_t size, int64_t blocks, const float *V, const
 }
 
 /* w (rows) += factor v C of one block */
-INLINE void add_block(int64_t rows, const float *v, const double *C, int64_t stride, float factor, lanes *w)
+SU_INLINE void add_block(int64_t rows, const float *v, const double *C, int64_t stride, float factor, lanes *w)
 {
     lanes c[LANES];
     for (int a = 0; a < LANES; a++)
@@ -47,8 +41,8 @@ INLINE void add_block(int64_t rows, const float *v, const double *C, int64_t str
         for (int a = 0; a < LANES; a++) w[i] += v[a] * c[a];
 }
 
-CLONES void su_lane_combine(int64_t size, int64_t blocks, const float *V, const double *C, int64_t stride, float factor,
-                            float keep, float *W)
+SU_CLONES void su_lane_combine(int64_t size, int64_t blocks, const float *V, const double *C, int64_t stride,
+                               float factor, float keep, float *W)
 {
     for (int64_t from = 0; from < size; from += CHUNK) {
         int64_t rows = rows_from(size, from);
@@ -62,7 +56,7 @@ CLONES void su_lane_combine(int64_t size, int64_t blocks, const float *V, const 
 
 int64_t su_lane_work(int64_t blocks) { return blocks * CHUNK * LANES; }
 
-CLONES void su_lane_multiply(int64_t size, int64_t blocks, float *V, const double *C, float *work)
+SU_CLONES void su_lane_multiply(int64_t size, int64_t blocks, float *V, const double *C, float *work)
 {
     int64_t stride = blocks * LANES;
     for (int64_t from = 0; from < size; from += CHUNK) {

@@ -87,11 +87,11 @@ typedef struct su_scene_clip {
 } su_scene_clip;
 
 typedef struct su_scene {
-    su_arena arena;     /* owns everything */
-    const char *format; /* "glTF", "FBX", ... */
-    double unit;        /* m, as the format or the file says; 0: not said */
-    int32_t up;         /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
-    double frame_rate;  /* as the file says; 0: not said */
+    su_arena arena;      /* owns everything */
+    const char *format;  /* "glTF", "FBX", ... */
+    double unit;         /* m, as the format or the file says; 0: not said */
+    int32_t up;          /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
+    double frame_rate;   /* as the file says; 0: not said */
     su_name_list unread; /* texture coordinates and colours of meshes beside the first, which are read */
     int64_t nodes, meshes, instances, clips, materials;
     su_scene_node *node;

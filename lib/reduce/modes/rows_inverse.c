@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum { LANES = SU_LANES };
-_Static_assert((int)SU_LANES == (int)SU_FACTOR_LANES, "answers are blocks of right-hand sides");
 /* Answers, one dense column a row, are kept as long as they are no more than this many times the entries of the factor;
  * beyond, their own making costs more than the solves that they save. */
 #define MOST_DENSE 2.0

@@ -25,8 +25,8 @@
  * of its mean material, as long as the diagonal, would have. */
 #define FLOATING_SHIFT 0.1
 /* Columns that everything is done to at once. */
-enum { LANES = SU_FACTOR_LANES };
-_Static_assert((int)SU_SPARSE_LANES == (int)SU_FACTOR_LANES, "H takes as many columns as the factor");
+enum { LANES = SU_LANES };
+_Static_assert((int)SU_SPARSE_LANES == (int)SU_LANES, "H takes as many columns as the factor");
 /* The operator over the free vertices in M^1/2-scaled coordinates. */
 typedef struct operator_state {
     const su_skinning_problem *problem;

@@ -477,8 +477,7 @@ function holdLoad() {
     return () => held.close();
 }
 
-async function main() {
-    const drawn = new URLSearchParams(location.hash.slice(1)).has('still') ? holdLoad() : null;
+async function main(drawn) {
     const data = await readData(), { info } = data;
     document.title = `${info.run_file} · supple report`;
     element('title').textContent = info.clip || info.run_file;
@@ -577,4 +576,5 @@ async function main() {
     ready();
 }
 
-main();
+const drawn = new URLSearchParams(location.hash.slice(1)).has('still') ? holdLoad() : null;
+main(drawn).catch((error) => { drawn?.(); throw error; });   // a page that fails is a picture, too
