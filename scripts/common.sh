@@ -20,7 +20,7 @@ fail() {   # STATUS MESSAGE
 
 need_programs() { [ -x "$bin/supple" ] || fail 1 "$bin/supple is missing; build or install supple first"; }
 
-quote() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }   # a word as one word of the shell
+quote() { case $1 in *\'*) printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;; *) printf "'%s'" "$1" ;; esac }   # a word as one word of the shell
 
 # The help as a manual page: lines as they are, each section a heading.
 manual() {

@@ -171,7 +171,17 @@ else
 %.poses.npz: $(supple-flags)/POSES $(supple-flags)/CLIPS $(supple-anims)
 	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
 
-%.tet.npz: %.poses.npz $(supple-flags)/MESH
+# Where the neutral pose is the only one any clip has it: flesh is meshed from the first, while the others are read.
+ifneq ($(filter -m/1 --poses/1,$(subst -m ,-m/,$(subst --poses ,--poses/,$(subst ',,$(POSES_FLAGS))))),)
+supple-mesh-poses := neutral.poses
+$(CHARACTER).neutral.poses.npz: $(firstword $(supple-anims)) $(supple-flags)/POSES
+	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
+
+$(filter-out $(firstword $(supple-anims)),$(supple-anims)): | $(CHARACTER).neutral.poses.npz
+else
+supple-mesh-poses := poses
+endif
+%.tet.npz: %.$(supple-mesh-poses).npz $(supple-flags)/MESH
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 endif
 
