@@ -46,6 +46,7 @@ typedef struct swimmer {
     su_skinning_bones bones;
     su_skinning_stepper *stepper;
     su_skinning_instant at;
+    double *room; /* of the bones' poses */
     su_reconstruct *reconstruct;
     double speed;
 } swimmer;
@@ -118,7 +119,7 @@ static void step(swimmer *s, const block *b, double t, int64_t *iterations)
     double bones[12 * BONES];
     int done;
     swim(s, b, t, bones);
-    su_skinning_bones_pose(&s->bones, bones, still, here, &s->at);
+    su_skinning_bones_pose(&s->bones, bones, still, here, s->room, &s->at);
     if (t == 0) {
         su_skinning_rest(s->stepper, &s->at);
         su_skinning_start(s->stepper, &s->at, NULL, false, 1.0 / 60);
@@ -150,6 +151,7 @@ int main(void)
         must(su_skinning_bones_create(&s->model, &settings, BONES, weights, source.neutral, &s->bones, &err), &err);
         must(su_skinning_stepper_create(&s->model, &set, NULL, &s->stepper, &err), &err);
         s->at = su_skinning_instant_in(&s->model, take(&arena, su_skinning_instant_size(&s->model), 8));
+        s->room = take(&arena, 3 * s->bones.stride, 8);
         must(su_reconstruct_create(&source, SU_COROTATED, 0, NULL, 1, &s->reconstruct, &err), &err);
     }
     double *positions = take(&arena, 3 * source.n, 8), *q = take(&arena, source.r, 8);

@@ -47,6 +47,33 @@ run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --substeps 60 --chec
 cp err resumed
 check "checkpoints go on to the same bytes" "$([ $status = 0 ] && cmp kept.npz whole.npz && [ ! -e kept.npz.checkpoint ]; echo $?)" "$status $(cat err)"
 
+# A crowd: many clips of one model in a call, their poses made from the bones alone.
+cp fast/Stop.anim.npz a.anim.npz; cp more/Trot.anim.npz b.anim.npz
+run "$BIN/supple" cubature fast/pet.tet.npz fast/pet.poses.npz fast/pet.fit.npz fast/pet.skinning.npz --clusters 40 --rest neutral -q -o neutral.model.npz
+for threads in 1 2; do "$BIN/supple" sim fast/pet.model.npz a.anim.npz b.anim.npz --crowd -j $threads -q --stats crowd.json -o crowd$threads 2>>crowd.err; done
+for clip in a b; do "$BIN/supple" sim fast/pet.model.npz $clip.anim.npz --crowd -q -o $clip.sim.npz 2>>crowd.err; done
+check "a crowd has the bytes of its clips alone, for any number of threads" "$(for k in 1 2; do for clip in a b; do cmp crowd$k/$clip.sim.npz $clip.sim.npz || exit 1; done; done; echo $?)" "$(cat crowd.err)"
+check "and says how many steps a core takes" "$(grep -q '^ "crowd": 2,' crowd.json && grep -q '^ "crowd_steps_per_second": [0-9]' crowd.json; echo $?)" "$(cat crowd.json)"
+"$BIN/supple" sim fast/pet.model.npz a.anim.npz b.anim.npz -q -o both 2>/dev/null; "$BIN/supple" sim fast/pet.model.npz b.anim.npz -q -o skin.npz 2>/dev/null
+check "so have several clips in a call without it" "$(cmp both/b.sim.npz skin.npz; echo $?)"
+for how in "" --crowd; do "$BIN/supple" sim neutral.model.npz b.anim.npz $how --gravity-mode none --tolerance 1e-8 --iterations 1000 -q -o "neutral$how.npz"; done
+check "where the rest is linear in the bones they make what the skin makes" "$("$python" - <<'PY' 2>why
+import numpy as np
+a, b = np.load('neutral.npz'), np.load('neutral--crowd.npz')
+for key, most in (('q', 1e-4), ('energy', 1e-3)):
+    off = np.linalg.norm(a[key] - b[key]) / np.linalg.norm(a[key])
+    assert 0 < off < most, (key, off)
+PY
+echo $?)" "$(tail -3 why)"
+mkdir -p other; cp b.anim.npz other/a.anim.npz
+run "$BIN/supple" sim fast/pet.model.npz a.anim.npz other/a.anim.npz -o twice
+check "two clips of one name are refused" "$([ $status = 2 ] && grep -q 'both results would be called a.sim.npz' err && [ ! -e twice ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" sim fast/pet.model.npz a.anim.npz --crowd --loop -o x.npz
+check "a crowd has no cycles" "$([ $status = 2 ] && [ ! -e x.npz ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" import pet.glb --clip Trot --skinning dqs -q -o dual.anim.npz
+run "$BIN/supple" sim fast/pet.model.npz a.anim.npz dual.anim.npz --crowd -o bent
+check "a skin that bones do not make by themselves is refused" "$([ $status = 3 ] && grep -q 'dual.anim.npz: at frame' err && [ ! -e bent/dual.sim.npz ]; echo $?)" "$status $(cat err)"
+
 printf '{"points": 100, "colliders": [{"shape": "plane", "point": [0, 0.3, 0], "normal": [0, 1, 0]}], "wind": {"velocity": [3, 0, 0]}}' >forces.json
 run "$BIN/supple" sim fast/pet.model.npz fast/Stop.anim.npz --forces forces.json -q -o pushed.npz
 check "colliders and wind" "$([ $status = 0 ] && ! cmp -s pushed.npz 1.npz; echo $?)" "$status $(cat err)"

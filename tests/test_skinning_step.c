@@ -160,7 +160,7 @@ static int run_shot(skinned *s, scene *of, const su_sim_settings *settings, su_s
     double *phi = su_arena_alloc(&arena, K, sizeof(double));
     assert_int_equal(su_sim_settings_resolve(&resolved, 4.0, F, of->anim.times, 0.0, &err), SU_OK);
     step.alpha = resolved.alpha, step.beta = resolved.beta, step.stiffness = resolved.stiffness;
-    if (su_skinning_simulation_create(&s->space, of->shot, &resolved, &step, 1, &sim, &err) != SU_OK ||
+    if (su_skinning_simulation_create(&s->space, of->shot, &resolved, &step, NULL, 1, &sim, &err) != SU_OK ||
         su_skinning_simulation_run(sim, F, &out, NULL, &err) != SU_OK)
         fail_msg("%s", err.text);
     int iterations = 0;
@@ -459,7 +459,7 @@ static void states_are_whole(void **state)
     assert_int_equal(su_sim_settings_resolve(&settings, 4.0, FRAMES, s.anim.times, 0.0, &err), SU_OK);
     su_skinning_shot *shot;
     su_skinning_stepper *a, *b;
-    assert_int_equal(su_skinning_shot_create(&few.space, s.shot, &settings, 1, &shot, &err), SU_OK);
+    assert_int_equal(su_skinning_shot_create(&few.space, s.shot, &settings, NULL, 1, &shot, &err), SU_OK);
     assert_int_equal(su_skinning_stepper_create(&few.space, &set, NULL, &a, &err), SU_OK);
     assert_int_equal(su_skinning_stepper_create(&few.space, &set, NULL, &b, &err), SU_OK);
     double *room, *keep, qa[36], qb[36];
@@ -504,7 +504,7 @@ static void bones_are_the_skin_they_move(void **state)
         su_skinning_work *work;
         su_skinning_bones bones;
         float *weights;
-        double *numbers, *rooms[2], M[24], v[3] = {0.3, -0.8, 0.5}, q[4], R[9];
+        double *numbers, *room, *rooms[2], M[24], v[3] = {0.3, -0.8, 0.5}, q[4], R[9];
         TAKE(&few, weights, 2 * n);
         for (int64_t k = 0; k < n; k++) {
             weights[2 * k + 1] = (float)s.tet.vertices[3 * k];
@@ -539,7 +539,8 @@ static void bones_are_the_skin_they_move(void **state)
         su_skinning_rig_numbers(&rig, work, numbers);
         su_skinning_instant_finish(&few.space, &a);
         const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, here[3] = {0, 0, 0};
-        su_skinning_bones_pose(&bones, M, still, here, &b);
+        TAKE(&few, room, 3 * bones.stride);
+        su_skinning_bones_pose(&bones, M, still, here, room, &b);
         int64_t lanes = 72 * few.space.panels, w = 3 * stride;
         assert_near(difference(lanes, a.N, b.N), 0, 1e-6);
         assert_near(difference(w, a.rig, b.rig) / largest(w, a.rig), 0, 1e-6);

@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "io/stage/clip_frame.h"
 #include "runtime/pack_model.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ static const double DEFAULT_TOLERANCE = 1e-8;
 static void job_free(job *j)
 {
     su_runtime_model_free(&j->runtime);
+    su_skinning_bones_free(&j->bones);
+    su_anim_free(&j->first);
     su_skinning_model_free(&j->skinning);
     su_model_free(&j->model);
     su_fit_free(&j->fit);
@@ -112,6 +115,49 @@ static su_status create_runtime(job *j, su_error *err)
     return status;
 }
 
+static su_status check_crowd(su_tool *tool, const job *j)
+{
+    const settings *set = &j->set;
+    if (!set->crowd) return SU_OK;
+    if (!j->skinned)
+        return su_fail(&tool->err, SU_USAGE, "--crowd goes with models of skinning modes (supple bake --fast)");
+    if (set->checkpoint || set->resume || set->loop || set->moved)
+        return su_fail(&tool->err, SU_USAGE, "--crowd goes without --checkpoint, --resume, --loop and --moved");
+    return SU_OK;
+}
+
+/* Results are called after their clips: two of one name would be one file. */
+static su_status check_names(su_tool *tool)
+{
+    char a[SU_CLIP_FRAME_ROOM], b[SU_CLIP_FRAME_ROOM];
+    for (int i = 2; i < tool->inputs.count; i++) {
+        su_clip_stem(tool->inputs.items[i], a, sizeof a);
+        for (int k = 1; k < i; k++) {
+            su_clip_stem(tool->inputs.items[k], b, sizeof b);
+            if (strcmp(a, b) == 0)
+                return su_fail(&tool->err, SU_USAGE, "%s and %s: both results would be called %s.sim.npz",
+                               tool->inputs.items[k], tool->inputs.items[i], a);
+        }
+    }
+    return SU_OK;
+}
+
+/* One after the other. */
+static su_status run_takes(su_tool *tool, job *j, int64_t *failed, const char **first)
+{
+    int shots = tool->inputs.count - 1;
+    for (int k = 0; k < shots; k++) {
+        take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
+        t.from = (double)k / shots, t.to = (double)(k + 1) / shots;
+        su_status status = take_run(tool, &t);
+        if (status == SU_OK && t.failed > 0 && *failed == 0) *first = t.path;
+        *failed += t.failed;
+        take_free(&t);
+        SU_TRY(status);
+    }
+    return SU_OK;
+}
+
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -125,6 +171,8 @@ static su_status run(su_tool *tool, job *j)
     j->set.skinning.plain = j->set.solver == 1;
     if (j->set.step.tolerance >= 0) j->set.skinning.tolerance = j->set.step.tolerance;
     if (j->set.step.tolerance < 0) j->set.step.tolerance = DEFAULT_TOLERANCE;
+    SU_TRY(check_crowd(tool, j));
+    SU_TRY(check_names(tool));
     SU_TRY(load_full(tool, j));
     SU_TRY(load_forces(tool, j));
     SU_TRY(load_contact(tool, j));
@@ -136,15 +184,7 @@ static su_status run(su_tool *tool, job *j)
                        tool->output, shots, strerror(errno));
     const char *first = NULL;
     int64_t failed = 0;
-    for (int k = 0; k < shots; k++) {
-        take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
-        t.from = (double)k / shots, t.to = (double)(k + 1) / shots;
-        su_status status = take_run(tool, &t);
-        if (status == SU_OK && t.failed > 0 && failed == 0) first = t.path;
-        failed += t.failed;
-        take_free(&t);
-        SU_TRY(status);
-    }
+    SU_TRY(set->crowd ? crowd_run(tool, j, &failed, &first) : run_takes(tool, j, &failed, &first));
     if (failed > 0 && !j->set.accept)
         return su_fail(err, SU_NUMERICS, "%s: %lld frames failed%s; the result is written, --accept takes it as it is",
                        first, (long long)failed, shots > 1 ? " in this and other shots" : "");
@@ -201,6 +241,12 @@ static const su_option options[] = {
      .choices = "model|" SU_INTERPOLATION_NAMES,
      .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
              "linear: PSSD eq. 14, for comparison."},
+    {.name = "crowd",
+     .kind = SU_OPT_FLAG,
+     .target = &j.set.crowd,
+     .help = "With skinning modes and rigs of linear blend skinning: poses are made from the bones alone, so that a "
+             "step looks at neither skin nor flesh, and clips run beside each other, a thread each. For hundreds of "
+             "clips at once; what moved is not measured."},
     {.name = "estimate",
      .kind = SU_OPT_LIST,
      .target = &j.set.estimate,

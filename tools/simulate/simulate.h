@@ -23,7 +23,7 @@ typedef struct settings {
     su_forces_files forces;
     int inertia, interpolation;
     int checkpoint;
-    bool resume, loop, accept;
+    bool resume, loop, accept, crowd;
     su_list estimate;  /* TET FIT */
     double bound;      /* relative; 0: none */
     const char *moved; /* file; NULL: none */
@@ -46,6 +46,8 @@ typedef struct job {
     su_runtime_model runtime;
     bool skinned; /* the model is one of skinning modes, and this is what its steps read */
     su_skinning_model skinning;
+    su_skinning_bones bones; /* with --crowd, of the first clip, whose weights all have */
+    su_anim first;           /* that clip */
     su_external external;
     su_pair_sets pairs;    /* with --contact */
     su_fit materials;      /* with --self-contact */
@@ -64,6 +66,7 @@ typedef struct take {
     su_simulation *simulation;
     const su_contact *contact;        /* of the flesh with itself; NULL: none */
     su_skinning_simulation *skinning; /* in its place, with skinning modes */
+    double *bones;                    /* (F,B,3,4) with --crowd: from the neutral pose, root frame */
     su_sim sim;
     int cycles;
     uint8_t *marked; /* (F) room for frames to be named */
@@ -77,6 +80,17 @@ typedef struct take {
  * and settings. */
 su_status take_run(su_tool *tool, take *t);
 void take_free(take *t);
+/* The same in two: up to its first frame, and from its last one on. */
+su_status take_prepare(su_tool *tool, take *t);
+su_status take_finish(su_tool *tool, take *t);
+
+/* ---- crowd.c ---- */
+
+/* All shots, their poses made from their bones: some at a time, a thread each. *failed frames, of *first and others. */
+su_status crowd_run(su_tool *tool, job *j, int64_t *failed, const char **first);
+/* Bones of the shot into t->bones. SU_INPUT where they are not those of the first clip, or are not all that moves the
+ * skin. */
+su_status crowd_take_bones(take *t, su_error *err);
 
 /* ---- take_error.c ---- */
 

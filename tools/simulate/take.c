@@ -28,6 +28,7 @@ void take_free(take *t)
     su_anim_free(&t->anim);
     su_moved_free(&t->moved);
     free(t->marked);
+    free(t->bones);
     free(t->output);
     free(t->checkpoint);
 }
@@ -201,8 +202,9 @@ static su_status create_simulation(su_tool *tool, take *t)
     if (t->j->skinned) {
         su_skinning_settings step = set->skinning;
         step.alpha = sim->alpha, step.beta = sim->beta, step.stiffness = sim->stiffness;
-        return su_skinning_simulation_create(&t->j->skinning, t->shot, sim, &step, tool->threads, &t->skinning,
-                                             &tool->err);
+        const su_bone_motion motion = {&t->j->bones, t->bones};
+        return su_skinning_simulation_create(&t->j->skinning, t->shot, sim, &step, t->bones ? &motion : NULL,
+                                             tool->threads, &t->skinning, &tool->err);
     }
     su_step_settings step = set->step;
     step.alpha = sim->alpha, step.beta = sim->beta, step.stiffness = sim->stiffness;
@@ -212,10 +214,9 @@ static su_status create_simulation(su_tool *tool, take *t)
     return set->self_contact || set->contact ? add_contact(tool, t) : SU_OK;
 }
 
-su_status take_run(su_tool *tool, take *t)
+su_status take_prepare(su_tool *tool, take *t)
 {
     su_error *err = &tool->err;
-    const settings *set = &t->j->set;
     SU_TRY(name_output(tool, t));
     SU_TRY(su_anim_load(t->path, &t->anim, err));
     if (t->anim.F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", t->path);
@@ -223,22 +224,38 @@ su_status take_run(su_tool *tool, take *t)
     if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F,
                                 t->anim.times, su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", t->path);
+    if (t->j->set.crowd) SU_TRY(crowd_take_bones(t, err));
     SU_TRY(create_simulation(tool, t));
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(take_describe(tool, t));
-    if (tool->dry_run) return SU_OK;
-    SU_TRY(SU_ALLOC(&t->marked, t->anim.F, "frames", err));
-    take_enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
-    SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
+    return SU_ALLOC(&t->marked, t->anim.F, "frames", err);
+}
+
+su_status take_finish(su_tool *tool, take *t)
+{
+    su_error *err = &tool->err;
+    const settings *set = &t->j->set;
     if (t->skinning) SU_TRY(su_skinning_simulation_finish(t->skinning, &t->sim, err));
     take_report(tool, t);
     SU_TRY(take_estimate_error(tool, t));
-    SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
+    if (!set->crowd) { /* which looks at the skin */
+        SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
+        json_object_set_new(tool->stats, "moved", su_moved_json(&t->moved, &t->anim));
+    }
     take_warn(tool, t);
-    json_object_set_new(tool->stats, "moved", su_moved_json(&t->moved, &t->anim));
-    SU_TRY(su_moved_write(&t->moved, &t->anim, su_base_name(t->path), tool->verbosity >= 0 ? stderr : NULL, set->moved,
-                          err));
+    if (!set->crowd)
+        SU_TRY(su_moved_write(&t->moved, &t->anim, su_base_name(t->path), tool->verbosity >= 0 ? stderr : NULL,
+                              set->moved, err));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
+}
+
+su_status take_run(su_tool *tool, take *t)
+{
+    SU_TRY(take_prepare(tool, t));
+    if (tool->dry_run) return SU_OK;
+    take_enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
+    SU_TRY(t->j->set.loop ? run_cycles(tool, t) : run_frames(tool, t));
+    return take_finish(tool, t);
 }

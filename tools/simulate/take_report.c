@@ -4,12 +4,14 @@
 #include "core/choice.h"
 #include "core/file.h"
 #include "core/json_text.h"
+#include "core/memory.h"
 #include "runtime/forces/all_pairs.h"
 #include "runtime/forces/trained_pairs.h"
 #include "runtime/pack_model.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A displacement this many times as large as any that the model was trained on is a guess. */
@@ -33,13 +35,34 @@ static su_status describe_contact(su_tool *tool, const job *j, json_t *meta)
     return SU_OK;
 }
 
+/* Meta of the result. Of several shots each has the command that would make it alone, so that files do not depend on
+ * what else was asked for. */
+static json_t *start_meta(su_tool *tool, const char *path, const char *const *inputs, int count)
+{
+    su_tool alone = *tool;
+    int words = 0, kept = 0;
+    while (tool->command && tool->command[words]) words++;
+    if (SU_ALLOC(&alone.command, words + 1, "the command", &tool->err) != SU_OK) return NULL;
+    for (int i = 0; i < words; i++) {
+        bool other = false;
+        for (int k = 1; k < tool->inputs.count; k++)
+            other |=
+                tool->inputs.items[k] != path && strcmp(tool->command[i], su_base_name(tool->inputs.items[k])) == 0;
+        if (!other || strcmp(tool->command[i], su_base_name(path)) == 0) alone.command[kept++] = tool->command[i];
+    }
+    json_t *meta = su_tool_meta(&alone, su_sim_schema.kind, su_sim_schema.version, inputs, count);
+    if (!meta) tool->err = alone.err;
+    free(alone.command);
+    return meta;
+}
+
 su_status take_describe(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
     bool estimated = t->j->estimated;
     const char *paths[] = {tool->inputs.items[0], t->path, estimated ? set->estimate.items[0] : NULL,
                            estimated ? set->estimate.items[1] : NULL};
-    json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, paths, estimated ? 4 : 2);
+    json_t *meta = start_meta(tool, t->path, paths, estimated ? 4 : 2);
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     t->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
@@ -49,6 +72,7 @@ su_status take_describe(su_tool *tool, take *t)
         json_object_set_new(meta, "iterations", json_integer(set->skinning.iterations));
         json_object_set_new(meta, "tolerance", json_real(set->skinning.tolerance));
         json_object_set_new(meta, "solver", su_choice_json(SOLVER_NAMES, set->skinning.plain));
+        if (set->crowd) json_object_set_new(meta, "poses", json_string("bones"));
     } else {
         json_object_set_new(meta, "newton", json_integer(set->step.newton));
         json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
@@ -156,5 +180,5 @@ static void warn_of(su_tool *tool, take *t)
 void take_warn(su_tool *tool, take *t)
 {
     warn_of(tool, t);
-    warn_of_distance(tool, t);
+    if (t->moved.frame_largest) warn_of_distance(tool, t);
 }

@@ -13,8 +13,8 @@ void su_skinning_bones_free(su_skinning_bones *of)
     *of = (su_skinning_bones){0};
 }
 
-/* What a flesh vertex is of bone b: x_v = sum over bones of M_b j, by the skin that it is tied to; and that of the skin
- * itself at the neutral pose, which the ties add to the vertex. */
+/* What a flesh vertex is of each bone: x_v = sum over bones of M_b j, by the skin that it is tied to; and what the ties
+ * leave of the vertex at the neutral pose, which stays where it is (rig/rest_shape.h). */
 static void vertex_rows(const su_skinning_bones *of, const float *weights, const double *skin, int64_t v, double *j)
 {
     const su_model *source = of->model->source;
@@ -32,11 +32,7 @@ static void vertex_rows(const su_skinning_bones *of, const float *weights, const
         }
         for (int c = 0; c < 3; c++) left[c] -= weight * source->neutral[3 * s + c];
     }
-    /* what the ties leave of the neutral shape goes with the bones by their weights there */
-    double sum = 0;
-    for (int64_t b = 0; b < of->bones; b++) sum += j[4 * b + 3];
-    for (int64_t b = 0; b < of->bones && sum != 0; b++)
-        for (int c = 0; c < 3; c++) j[4 * b + c] += j[4 * b + 3] / sum * left[c];
+    for (int c = 0; c < 3; c++) j[4 * of->bones + c] = left[c]; /* of the bone that stands still */
 }
 
 /* What the rig's strain within clusters pulls with: of all tets (pull, of vertices) less that of the clusters' means.
@@ -63,7 +59,7 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
 {
     su_status status;
     const su_model *source = model->source;
-    int64_t n = source->n, rows = 4 * bones, stride = (rows + 7) / 8 * 8, K = model->stride;
+    int64_t n = source->n, rows = 4 * (bones + 1), stride = (rows + 7) / 8 * 8, K = model->stride;
     double *J = NULL, *phi = NULL, *row = NULL, *pull = NULL, *mean = NULL;
     *out = (su_skinning_bones){.model = model, .bones = bones, .rows = rows, .stride = stride};
     const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -72,7 +68,7 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
     out->A = su_arena_alloc(&out->arena, SU_CLUSTER_ROWS * model->panels * rows, sizeof *out->A);
     out->rig = su_arena_alloc(&out->arena, rows * K, sizeof *out->rig);
     out->carried = su_arena_alloc(&out->arena, model->clusters * K, sizeof *out->carried);
-    out->Z = su_arena_alloc(&out->arena, 3 * stride, sizeof *out->Z);
+    out->mass = su_arena_alloc(&out->arena, rows * rows, sizeof *out->mass);
     if (model->neutral_rest) out->strain = su_arena_alloc(&out->arena, rows * K, sizeof *out->strain);
     if (out->arena.failed) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the bones");
@@ -87,9 +83,12 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
         vertex_rows(out, weights, skin, v, J + v * rows);
         su_skinning_row(source, &model->frame, v, row);
         su_skinning_transform(model, 1, row, phi + v * K);
-        for (int64_t k = 0; k < rows; k++)
-            for (int64_t a = 0; a < model->K && J[v * rows + k] != 0; a++)
-                out->rig[k * K + a] += model->vertex_mass[v] * J[v * rows + k] * phi[v * K + a];
+        for (int64_t k = 0; k < rows; k++) {
+            double share = model->vertex_mass[v] * J[v * rows + k];
+            if (share == 0) continue;
+            for (int64_t a = 0; a < model->K; a++) out->rig[k * K + a] += share * phi[v * K + a];
+            for (int64_t b = 0; b < rows; b++) out->mass[k * rows + b] += share * J[v * rows + b];
+        }
     }
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
@@ -118,31 +117,46 @@ done:
     return status;
 }
 
-/* out (3,stride) = sum over the bones' entries of Z times rows of M (rows,stride). */
-static void combine(const su_skinning_bones *of, const double *M, double *out)
+/* out (3,stride) = sum over the bones' entries Z (3,stride of bones) times rows of M (rows,stride). */
+static void combine(const su_skinning_bones *of, const double *Z, const double *M, double *out)
 {
     int64_t K = of->model->stride;
     memset(out, 0, (size_t)(3 * K) * sizeof *out);
     for (int64_t k = 0; k < of->rows; k++)
         for (int i = 0; i < 3; i++) {
-            double z = of->Z[i * of->stride + k];
+            double z = Z[i * of->stride + k];
             for (int64_t a = 0; a < K; a++) out[i * K + a] += z * M[k * K + a];
         }
 }
 
-void su_skinning_bones_pose(su_skinning_bones *of, const double *bones, const double Q[9], const double c[3],
-                            su_skinning_instant *out)
+double su_skinning_bones_energy(const su_skinning_bones *of, const double *speed)
+{
+    double twice = 0;
+    for (int i = 0; i < 3; i++)
+        for (int64_t a = 0; a < of->rows; a++) {
+            double sum = 0;
+            for (int64_t b = 0; b < of->rows; b++)
+                sum += of->mass[a * of->rows + b] * speed[12 * (b / 4) + 4 * i + b % 4];
+            twice += sum * speed[12 * (a / 4) + 4 * i + a % 4];
+        }
+    return twice / 2;
+}
+
+void su_skinning_bones_pose(const su_skinning_bones *of, const double *bones, const double Q[9], const double c[3],
+                            double *room, su_skinning_instant *out)
 {
     const su_skinning_model *m = of->model;
+    memset(room, 0, (size_t)(3 * of->stride) * sizeof *room);
     for (int64_t b = 0; b < of->bones; b++)
         for (int i = 0; i < 3; i++)
-            for (int k = 0; k < 4; k++) of->Z[i * of->stride + 4 * b + k] = bones[12 * b + 4 * i + k];
-    m->kernels->gradients(m->panels, of->rows, of->stride, of->A, of->Z, NULL, out->N);
+            for (int k = 0; k < 4; k++) room[i * of->stride + 4 * b + k] = bones[12 * b + 4 * i + k];
+    for (int i = 0; i < 3; i++) room[i * of->stride + 4 * of->bones + i] = 1;
+    m->kernels->gradients(m->panels, of->rows, of->stride, of->A, room, NULL, out->N);
     for (int64_t pad = m->clusters; pad < 8 * m->panels; pad++)
         for (int a = 0; a < 9; a++) out->N[su_strain_at(pad) + 8 * a] = a % 4 == 0;
-    combine(of, of->rig, out->rig);
+    combine(of, room, of->rig, out->rig);
     su_skinning_instant_finish(m, out);
-    if (of->strain) combine(of, of->strain, out->strain);
+    if (of->strain) combine(of, room, of->strain, out->strain);
     memcpy(out->Q, Q, sizeof out->Q);
     memcpy(out->c, c, sizeof out->c);
     memset(out->carried, 0, (size_t)(3 * m->stride) * sizeof *out->carried);

@@ -7,15 +7,23 @@
 #include "core/error.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
+#include "runtime/skinning/skinning_bones.h"
 #include "runtime/skinning/skinning_rig.h"
 
 #include <stdint.h>
 
 typedef struct su_skinning_shot su_skinning_shot;
 
-/* model and shot are borrowed. gravity as the shot's settings have it. */
+/* The motion of a rig of linear blend skinning, as its bones have it. */
+typedef struct su_bone_motion {
+    const su_skinning_bones *bones;
+    const double *frames; /* (F,bones,3,4) of each from the neutral pose, root frame */
+} su_bone_motion;
+
+/* model and shot are borrowed. gravity as the shot's settings have it. bones: NULL, poses are made from the skin of the
+ * shot; else from these, and its skin is not looked at (borrowed). */
 su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot *shot, const su_sim_settings *settings,
-                                  int threads, su_skinning_shot **out, su_error *err);
+                                  const su_bone_motion *bones, int threads, su_skinning_shot **out, su_error *err);
 void su_skinning_shot_free(su_skinning_shot *of);
 
 /* The instant `fraction` of a frame behind `frame`. Rotations are found from those that `turn` holds. */

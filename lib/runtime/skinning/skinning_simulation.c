@@ -118,8 +118,9 @@ static const su_shot_stepper stepper = {.halvings = MAX_HALVINGS,
 /* ---- creation ---- */
 
 su_status su_skinning_simulation_create(const su_skinning_model *model, const su_shot *shot,
-                                        const su_sim_settings *settings, const su_skinning_settings *step, int threads,
-                                        su_skinning_simulation **out, su_error *err)
+                                        const su_sim_settings *settings, const su_skinning_settings *step,
+                                        const su_bone_motion *bones, int threads, su_skinning_simulation **out,
+                                        su_error *err)
 {
     su_status status;
     su_skinning_simulation *s = NULL;
@@ -135,7 +136,7 @@ su_status su_skinning_simulation_create(const su_skinning_model *model, const su
         goto done;
     }
     s->to = su_skinning_instant_in(model, room[0]), s->next = su_skinning_instant_in(model, room[1]);
-    SU_GO(su_skinning_shot_create(model, shot, settings, threads, &s->rig, err));
+    SU_GO(su_skinning_shot_create(model, shot, settings, bones, threads, &s->rig, err));
     SU_GO(su_skinning_stepper_create(model, step, settings->external, &s->stepper, err));
     s->driver.counts.pose_seconds = su_seconds() - started;
     *out = s;

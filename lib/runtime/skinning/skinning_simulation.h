@@ -12,10 +12,11 @@
 
 typedef struct su_skinning_simulation su_skinning_simulation;
 
-/* model and shot are borrowed, settings (resolved) copied. */
+/* model, shot and bones (NULL: poses are made from the skin) are borrowed, settings (resolved) copied. */
 su_status su_skinning_simulation_create(const su_skinning_model *model, const su_shot *shot,
-                                        const su_sim_settings *settings, const su_skinning_settings *step, int threads,
-                                        su_skinning_simulation **out, su_error *err);
+                                        const su_sim_settings *settings, const su_skinning_settings *step,
+                                        const su_bone_motion *bones, int threads, su_skinning_simulation **out,
+                                        su_error *err);
 void su_skinning_simulation_free(su_skinning_simulation *simulation);
 
 /* Runs on until `until` frames are done and writes their rows of q, qdot (may be NULL), weights, energy, iterations and

@@ -1,0 +1,164 @@
+/* supple sim --crowd: many shots of one skinning model, their poses made from their bones. */
+#include "simulate.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "geometry/affine.h"
+#include "geometry/box.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Shots that are in memory at a time, a thread: what the files of hundreds hold would not be. */
+enum { SHOTS_A_THREAD = 16 };
+/* Skin vertices that are held against what the bones make of them. */
+enum { LOOKED_AT = 512 };
+/* How far off they may be, over the diagonal: positions are stored in single precision. A dual-quaternion rig bent by
+ * ten degrees is off by more. */
+#define SKIN_IS_LINEAR 1e-4
+
+/* What the bones of the first clip, which are those of all, do to the model. */
+static su_status create_bones(su_tool *tool, job *j)
+{
+    const char *path = tool->inputs.items[1];
+    su_error *err = &tool->err;
+    SU_TRY(su_anim_load(path, &j->first, err));
+    const su_anim *a = &j->first;
+    if (!a->weights || !a->bones || !a->bone_rest || a->B < 1)
+        return su_fail(err, SU_INPUT, "%s: has no bones that could make poses; do without --crowd", path);
+    if (a->nbar != j->model.nbar)
+        return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the model %lld", path, (long long)a->nbar,
+                       (long long)j->model.nbar);
+    for (int64_t k = 0; j->model.corrections && k < 3 * j->model.m * j->model.n; k++)
+        if (j->model.corrections[k] != 0)
+            return su_fail(err, SU_INPUT,
+                           "%s: its flesh was fitted to poses, which bones alone know nothing of; do without --crowd",
+                           tool->inputs.items[0]);
+    return su_skinning_bones_create(&j->skinning, &j->set.sim, a->B, a->weights, a->neutral, &j->bones, err);
+}
+
+/* The largest distance of a frame's skin from what its bones make of the neutral one, m. */
+static double off_the_bones(const su_anim *a, const double *bones, const float *points)
+{
+    int64_t every = a->nbar / LOOKED_AT + 1;
+    double worst = 0;
+    for (int64_t v = 0; v < a->nbar; v += every) {
+        double x[3] = {0, 0, 0}, square = 0;
+        for (int64_t b = 0; b < a->B; b++) {
+            double w = (double)a->weights[v * a->B + b];
+            const double *M = bones + 12 * b, *X = a->neutral + 3 * v;
+            if (w == 0) continue;
+            for (int i = 0; i < 3; i++)
+                x[i] += w * (M[4 * i] * X[0] + M[4 * i + 1] * X[1] + M[4 * i + 2] * X[2] + M[4 * i + 3]);
+        }
+        for (int i = 0; i < 3; i++) square += pow(x[i] - (double)points[3 * v + i], 2);
+        worst = fmax(worst, sqrt(square));
+    }
+    return worst;
+}
+
+su_status crowd_take_bones(take *t, su_error *err)
+{
+    const su_anim *a = &t->anim, *first = &t->j->first;
+    double limit = SKIN_IS_LINEAR * su_box_diagonal(a->nbar, a->neutral);
+    if (!a->weights || !a->bones || !a->bone_rest || a->B != first->B || a->nbar != first->nbar ||
+        memcmp(a->weights, first->weights, (size_t)(a->nbar * a->B) * sizeof *a->weights) != 0 ||
+        memcmp(a->neutral, first->neutral, (size_t)(3 * a->nbar) * sizeof *a->neutral) != 0)
+        return su_fail(err, SU_INPUT, "%s: its skin hangs on the bones in another way than in the first clip", t->path);
+    SU_TRY(SU_ALLOC(&t->bones, 12 * a->F * a->B, "bones", err));
+    for (int64_t b = 0; b < a->B; b++) {
+        double back[16], way[16];
+        if (su_affine_inverse(a->bone_rest + 16 * b, back) == 0)
+            return su_fail(err, SU_INPUT, "%s: bone %lld is flat at the neutral pose", t->path, (long long)b);
+        for (int64_t f = 0; f < a->F; f++) {
+            su_affine_multiply(a->bones + 16 * (f * a->B + b), back, way);
+            memcpy(t->bones + 12 * (f * a->B + b), way, 12 * sizeof *way);
+        }
+    }
+    for (int64_t f = 0; f < a->F; f++) {
+        double off = off_the_bones(a, t->bones + 12 * a->B * f, a->points + 3 * a->nbar * f);
+        if (!(off <= limit))
+            return su_fail(err, SU_INPUT,
+                           "%s: at frame %lld the skin is %.2g of the diagonal away from what its bones make of it "
+                           "(blend shapes, dual quaternions, sculpts); do without --crowd",
+                           t->path, (long long)f, SKIN_IS_LINEAR * off / limit);
+    }
+    return SU_OK;
+}
+
+/* The shots that are in memory, from their first frames to their last, as many at a time as there are threads. */
+static su_status run_beside(su_tool *tool, take *takes, int count)
+{
+    su_status first = SU_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(tool->threads)
+    for (int k = 0; k < count; k++) {
+        su_error err = {0};
+        if (su_progress_stopped(&tool->progress)) continue; /* the next update ends it */
+        su_status status = su_skinning_simulation_run(takes[k].skinning, takes[k].sim.F, &takes[k].sim, NULL, &err);
+        if (status == SU_OK) continue;
+#pragma omp critical
+        if (first == SU_OK) {
+            first = status, tool->err = err;
+            su_error_context(&tool->err, "%s: ", takes[k].path);
+        }
+    }
+    return first;
+}
+
+typedef struct work {
+    int64_t steps;
+    double seconds; /* of one core, steps and poses */
+} work;
+
+static su_status run_some(su_tool *tool, take *takes, int count, work *done)
+{
+    su_error *err = &tool->err;
+    for (int k = 0; k < count; k++) SU_TRY(take_prepare(tool, takes + k));
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(run_beside(tool, takes, count));
+    SU_TRY(su_progress_update(&tool->progress, takes[count - 1].to, err));
+    for (int k = 0; k < count; k++) {
+        const su_shot_counts *counts = take_counts(takes + k);
+        done->steps += counts->steps;
+        done->seconds += counts->step_seconds + counts->pose_seconds;
+        SU_TRY(take_finish(tool, takes + k));
+    }
+    return SU_OK;
+}
+
+su_status crowd_run(su_tool *tool, job *j, int64_t *failed, const char **first)
+{
+    int shots = tool->inputs.count - 1, most = SHOTS_A_THREAD * tool->threads;
+    take *takes = NULL;
+    work done = {0};
+    su_status status;
+    if (most > shots) most = shots;
+    SU_GO(SU_ALLOC(&takes, most, "shots", &tool->err));
+    SU_GO(create_bones(tool, j));
+    for (int from = 0; from < shots && status == SU_OK; from += most) {
+        int count = shots - from < most ? shots - from : most;
+        for (int k = 0; k < count; k++)
+            takes[k] = (take){.j = j,
+                              .path = tool->inputs.items[from + k + 1],
+                              .settings = j->set.sim,
+                              .from = (double)(from + k) / shots,
+                              .to = (double)(from + k + 1) / shots};
+        status = run_some(tool, takes, count, &done);
+        for (int k = 0; k < count; k++) {
+            if (takes[k].failed > 0 && *failed == 0) *first = takes[k].path;
+            *failed += takes[k].failed;
+            take_free(takes + k);
+        }
+    }
+    if (status != SU_OK || tool->dry_run || !(done.seconds > 0)) goto done;
+    double rate = (double)done.steps / done.seconds;
+    su_stats_integer(tool, "crowd", shots);
+    su_stats_integer(tool, "crowd_steps", done.steps);
+    su_stats_number(tool, "crowd_steps_per_second", rate);
+    su_note(tool, "%d clips on one model, %lld steps, %.0f a second on one core with their poses", shots,
+            (long long)done.steps, rate);
+done:
+    free(takes);
+    return status;
+}
