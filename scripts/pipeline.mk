@@ -187,8 +187,10 @@ endif
 
 # With POSES, each pose is a job of its own, and one more puts them together; a pose that POSES lacks is fitted there.
 supple-fits := $(POSES:%=$(CHARACTER).fit.%.npz)
-$(CHARACTER).fit.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT $(supple-anims) $(supple-fits)
-	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz $(if $(supple-fits),--reuse $(supple-fits)) --shots $(supple-anims) $(FIT_FLAGS))
+# Skinning modes have no use for where tets collapse along the shots: clusters take the means of many.
+supple-checked := $(if $(filter skinning,$(BASIS)),,$(supple-anims))
+$(CHARACTER).fit.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT $(supple-checked) $(supple-fits)
+	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz $(if $(supple-fits),--reuse $(supple-fits)) $(if $(supple-checked),--shots $(supple-checked)) $(FIT_FLAGS))
 
 ifneq ($(POSES),)
 $(supple-fits): $(CHARACTER).fit.%.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT
