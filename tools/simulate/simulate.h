@@ -84,13 +84,16 @@ void take_free(take *t);
 su_status take_prepare(su_tool *tool, take *t);
 su_status take_finish(su_tool *tool, take *t);
 
+/* ---- take_bones.c ---- */
+
+/* Bones of the shot into t->bones. SU_INPUT where they are not those of the first clip, or are not all that moves the
+ * skin. */
+su_status take_bones(take *t, su_error *err);
+
 /* ---- crowd.c ---- */
 
 /* All shots, their poses made from their bones: some at a time, a thread each. *failed frames, of *first and others. */
 su_status crowd_run(su_tool *tool, job *j, int64_t *failed, const char **first);
-/* Bones of the shot into t->bones. SU_INPUT where they are not those of the first clip, or are not all that moves the
- * skin. */
-su_status crowd_take_bones(take *t, su_error *err);
 
 /* ---- take_error.c ---- */
 

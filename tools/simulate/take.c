@@ -224,7 +224,7 @@ su_status take_prepare(su_tool *tool, take *t)
     if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F,
                                 t->anim.times, su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", t->path);
-    if (t->j->set.crowd) SU_TRY(crowd_take_bones(t, err));
+    if (t->j->set.crowd) SU_TRY(take_bones(t, err));
     SU_TRY(create_simulation(tool, t));
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(take_describe(tool, t));
