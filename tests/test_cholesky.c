@@ -98,7 +98,7 @@ static void test_single_precision(void **unused)
         assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
         assert_int_equal(su_cholesky_single_create(factor, &single, NULL), SU_OK);
         double *b = malloc((size_t)K.size * sizeof *b), *x = malloc((size_t)K.size * sizeof *x), error = 0, size = 0;
-        float *work = malloc(2 * (size_t)K.size * sizeof *work);
+        float *work = malloc((2 * (size_t)K.size + SU_SINGLE_ROWS) * sizeof *work);
         for (int64_t i = 0; i < K.size; i++) b[i] = x[i] = box_random(&seed);
         su_cholesky_single_solve(single, x, x, work); /* in place */
         assert_int_equal(su_cholesky_solve(factor, 1, b, b, NULL), SU_OK);

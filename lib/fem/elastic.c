@@ -9,6 +9,7 @@
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 #include "geometry/rotation.h"
+#include "geometry/rotation_lanes.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -158,8 +159,15 @@ done:
     return status;
 }
 
+/* Where a block (a, b >= a) of a tet's matrix is stored: its entry (r,c) at + r + c length - (0, 1, 3)[c] entries into
+ * the values. */
+struct su_block_place {
+    int32_t at;     /* -1: not at all */
+    int32_t length; /* of the block's first column of the matrix; negative: the block is stored transposed */
+};
+
 /* Pattern of the lower triangle and scatter map. Column 3f + c holds rows 3f + c..3f + 2, then three rows for each
- * higher neighbour in order; scatter is the place of the neighbour in that order, -1: block not stored. */
+ * higher neighbour in order. */
 static su_status build_pattern(su_elastic *elastic, su_error *err)
 {
     int64_t *start = NULL, count = elastic->free_count;
@@ -181,20 +189,28 @@ static su_status build_pattern(su_elastic *elastic, su_error *err)
                 for (int r = 0; r < 3; r++) pattern->row[write++] = 3 * (int64_t)list[k] + r;
         }
     pattern->start[3 * count] = write;
-    SU_GO(SU_ALLOC(&elastic->scatter, 16 * elastic->t, "scatter map", err));
+    pattern->in_threes = true;
+    if (pattern->entries > INT32_MAX) {
+        status = su_fail(err, SU_INPUT, "flesh of %lld tets couples too many vertices", (long long)elastic->t);
+        goto done;
+    }
+    SU_GO(SU_ALLOC(&elastic->scatter, SU_LANE_BLOCKS * elastic->t, "scatter map", err));
+    struct su_block_place *place = elastic->scatter;
     for (int64_t e = 0; e < elastic->t; e++)
         for (int a = 0; a < 4; a++)
-            for (int b = 0; b < 4; b++) {
-                int32_t g = elastic->free_index[elastic->tets[4 * e + a]];
-                int32_t f = elastic->free_index[elastic->tets[4 * e + b]];
-                int32_t *place = &elastic->scatter[16 * e + 4 * a + b];
-                *place = -1;
-                if (f < 0 || g < f) continue;
-                *place = 0;
-                if (g == f) continue;
-                const int32_t *found =
-                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, su_order_int32);
-                *place = (int32_t)(found - (list + start[f]));
+            for (int b = a; b < 4; b++, place++) {
+                int32_t f = elastic->free_index[elastic->tets[4 * e + a]];
+                int32_t g = elastic->free_index[elastic->tets[4 * e + b]];
+                int32_t low = f < g ? f : g, high = f < g ? g : f;
+                place->at = -1;
+                if (low < 0) continue;
+                place->at = (int32_t)pattern->start[3 * low];
+                place->length = (int32_t)(pattern->start[3 * low + 1] - pattern->start[3 * low]);
+                if (low == high) continue;
+                const int32_t *found = bsearch(&high, list + start[low], (size_t)(start[low + 1] - start[low]),
+                                               sizeof high, su_order_int32);
+                place->at += 3 + 3 * (int32_t)(found - (list + start[low]));
+                if (f < g) place->length = -place->length; /* the column is a's */
             }
     status = SU_OK;
 done:
@@ -330,26 +346,27 @@ static void turned_tet(const double neutral_inverse[9], const double R[9], const
 
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads)
 {
-    int64_t collapsed = 0;
+    int64_t collapsed = 0, t = elastic->t;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : collapsed)
-    for (int64_t e = 0; e < elastic->t; e++) {
-        const int32_t *tet = elastic->tets + 4 * e;
-        double edges[9], *offset = elastic->offset + 9 * e;
-        tet_edges(rest, tet, edges);
-        if (turn) {
-            const double *corners[4] = {turn + 4 * (int64_t)tet[0], turn + 4 * (int64_t)tet[1],
-                                        turn + 4 * (int64_t)tet[2], turn + 4 * (int64_t)tet[3]};
-            double R[9];
-            su_mean_rotation(corners, R);
-            turned_tet(elastic->neutral_inverse + 9 * e, R, edges, elastic->inverse + 9 * e, offset);
-            elastic->volume[e] = elastic->neutral_volume[e];
-            continue;
+    for (int64_t from = 0; from < t; from += SU_ROTATION_LANES) {
+        int64_t some = t - from < SU_ROTATION_LANES ? t - from : SU_ROTATION_LANES;
+        double R[9 * SU_ROTATION_LANES], edges[9];
+        if (turn) su_mean_rotations(some, elastic->tets + 4 * from, turn, R);
+        for (int64_t e = from; e < from + some; e++) {
+            double *offset = elastic->offset + 9 * e;
+            tet_edges(rest, elastic->tets + 4 * e, edges);
+            if (turn) {
+                turned_tet(elastic->neutral_inverse + 9 * e, R + 9 * (e - from), edges, elastic->inverse + 9 * e,
+                           offset);
+                elastic->volume[e] = elastic->neutral_volume[e];
+                continue;
+            }
+            bool stand_in = rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
+                                     elastic->inverse + 9 * e, elastic->volume + e);
+            if (stand_in) su_inverse3(elastic->inverse + 9 * e, offset);
+            for (int i = 0; i < 9; i++) offset[i] = stand_in ? offset[i] - edges[i] : 0.0;
+            collapsed += stand_in;
         }
-        bool stand_in = rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
-                                 elastic->inverse + 9 * e, elastic->volume + e);
-        if (stand_in) su_inverse3(elastic->inverse + 9 * e, offset);
-        for (int i = 0; i < 9; i++) offset[i] = stand_in ? offset[i] - edges[i] : 0.0;
-        collapsed += stand_in;
     }
     elastic->collapsed = collapsed;
 }
@@ -373,6 +390,15 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
     return sum;
 }
 
+/* Tets in the group that begins with e. */
+static int lanes_from(int64_t e, int64_t to) { return (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES); }
+
+/* What a group of `numbers` has of its tet `at`, tets counted from the first group on. */
+static const double *lane_of(const double *groups, int64_t numbers, int64_t at)
+{
+    return groups + at / SU_TET_LANES * numbers + at % SU_TET_LANES;
+}
+
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads)
 {
     double *part = elastic->scratch;
@@ -384,42 +410,49 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
         for (int64_t from = 0; from < elastic->t; from += BATCH) {
             int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
 #pragma omp for schedule(static)
+            for (int64_t e = from; e < to; e += SU_TET_LANES)
+                su_tet_forces_lanes(elastic->material, lanes_from(e, to), elastic->tets + 4 * e, y,
+                                    elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
+                                    elastic->mu + e, elastic->lambda + e,
+                                    part + (e - from) / SU_TET_LANES * SU_LANE_FORCES);
             for (int64_t e = from; e < to; e++) {
-                double F[9], P[9];
-                su_elastic_gradient(elastic, y, e, F);
-                su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
-                tet_force(elastic->inverse + 9 * e, elastic->volume[e], P, part + 12 * (e - from));
-            }
-            for (int64_t e = from; e < to; e++)
+                const double *f = lane_of(part, SU_LANE_FORCES, e - from);
                 for (int a = 0; a < 4; a++) {
                     int64_t v = elastic->tets[4 * e + a];
                     if (v < first || v >= last) continue;
-                    for (int i = 0; i < 3; i++) force[3 * v + i] += part[12 * (e - from) + 3 * a + i];
+                    for (int i = 0; i < 3; i++) force[3 * v + i] += f[SU_TET_LANES * (3 * a + i)];
                 }
+            }
 #pragma omp barrier
         }
     }
 }
 
-/* Adds the blocks of one tet's matrix that lie in block columns [first, last). K as su_tet_stiffness_lanes leaves it,
- * from the tet's lane on. */
-static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last,
-                        su_sparse *out)
+/* Adds the blocks of one tet's matrix that lie in the entries [first, last), whole columns of blocks. K as
+ * su_tet_stiffness_lanes leaves it, from the tet's lane on. */
+static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last, double *out)
 {
-    const int32_t *tet = elastic->tets + 4 * e;
-    for (int a = 0; a < 4; a++)
-        for (int b = a; b < 4; b++, K += 9 * SU_TET_LANES) {
-            int64_t f = elastic->free_index[tet[a]], g = elastic->free_index[tet[b]];
-            if (f < 0 || g < 0) continue;
-            int64_t low = f < g ? f : g;
-            if (low < first || low >= last) continue;
-            int64_t row = f < g ? SU_TET_LANES : 3 * SU_TET_LANES, column = f < g ? 3 * SU_TET_LANES : SU_TET_LANES;
-            int64_t place = a == b ? 0 : 3 + 3 * (int64_t)elastic->scatter[16 * e + (f < g ? 4 * b + a : 4 * a + b)];
-            for (int c = 0; c < 3; c++) {
-                double *to = out->value + out->start[3 * low + c] + place - c;
-                for (int r = a == b ? c : 0; r < 3; r++) to[r] += K[r * row + c * column];
-            }
+    enum { ACROSS = SU_TET_LANES, DOWN = 3 * SU_TET_LANES };
+    static const bool diagonal[SU_LANE_BLOCKS] = {true, [4] = true, [7] = true, [9] = true};
+    const struct su_block_place *place = elastic->scatter + SU_LANE_BLOCKS * e;
+    for (int b = 0; b < SU_LANE_BLOCKS; b++, K += 9 * SU_TET_LANES) {
+        if (place[b].at < first || place[b].at >= last) continue;
+        bool transposed = place[b].length < 0;
+        double *c0 = out + place[b].at, *c1 = c0 + (transposed ? -place[b].length : place[b].length) - 1;
+        double *c2 = c1 + (c1 - c0) - 1;
+        if (diagonal[b]) {
+            c0[0] += K[0], c0[1] += K[DOWN], c0[2] += K[2 * DOWN];
+            c1[1] += K[DOWN + ACROSS], c1[2] += K[2 * DOWN + ACROSS], c2[2] += K[2 * DOWN + 2 * ACROSS];
+        } else if (transposed) {
+            c0[0] += K[0], c0[1] += K[ACROSS], c0[2] += K[2 * ACROSS];
+            c1[0] += K[DOWN], c1[1] += K[DOWN + ACROSS], c1[2] += K[DOWN + 2 * ACROSS];
+            c2[0] += K[2 * DOWN], c2[1] += K[2 * DOWN + ACROSS], c2[2] += K[2 * DOWN + 2 * ACROSS];
+        } else {
+            c0[0] += K[0], c0[1] += K[DOWN], c0[2] += K[2 * DOWN];
+            c1[0] += K[ACROSS], c1[1] += K[DOWN + ACROSS], c1[2] += K[2 * DOWN + ACROSS];
+            c2[0] += K[2 * ACROSS], c2[1] += K[DOWN + 2 * ACROSS], c2[2] += K[2 * DOWN + 2 * ACROSS];
         }
+    }
 }
 
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads)
@@ -435,20 +468,18 @@ void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio
 #pragma omp parallel num_threads(threads)
     {
         int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        int64_t first = elastic->free_count * me / team, last = elastic->free_count * (me + 1) / team;
+        int64_t first = K->start[3 * (elastic->free_count * me / team)];
+        int64_t last = K->start[3 * (elastic->free_count * (me + 1) / team)];
         for (int64_t from = 0; from < elastic->t; from += BATCH) {
             int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
 #pragma omp for schedule(static)
             for (int64_t e = from; e < to; e += SU_TET_LANES)
-                su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES),
-                                       elastic->tets + 4 * e, y, elastic->offset + 9 * e, elastic->inverse + 9 * e,
-                                       elastic->volume + e, elastic->mu + e, elastic->lambda + e,
-                                       by_ratio ? by_ratio + 2 * e : NULL,
+                su_tet_stiffness_lanes(elastic->material, project, lanes_from(e, to), elastic->tets + 4 * e, y,
+                                       elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
+                                       elastic->mu + e, elastic->lambda + e, by_ratio ? by_ratio + 2 * e : NULL,
                                        part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
-            for (int64_t e = from; e < to; e++) {
-                int64_t group = (e - from) / SU_TET_LANES, lane = (e - from) % SU_TET_LANES;
-                scatter_tet(elastic, e, part + group * SU_LANE_STIFFNESS + lane, first, last, K);
-            }
+            for (int64_t e = from; e < to; e++)
+                scatter_tet(elastic, e, lane_of(part, SU_LANE_STIFFNESS, e - from), first, last, K->value);
 #pragma omp barrier
         }
     }
@@ -460,7 +491,7 @@ void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double
     for (int a = 0; a < 4; a++)
         for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
             for (int i = 0; i < 3; i++) at[4 * i * SU_TET_LANES] = c[4 * a + b];
-    scatter_tet(elastic, e, block, 0, elastic->free_count, K);
+    scatter_tet(elastic, e, block, 0, K->entries, K->value);
 }
 
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force)

@@ -28,7 +28,7 @@ typedef struct su_elastic {
     double *mass;        /* (n) lumped, kg: density * neutral volume / 4 a corner (docs/formats.md, convention 4) */
     int64_t collapsed;   /* tets of the rest shape below 0.1 of their neutral volume (docs/formats.md, convention 8) */
     su_sparse pattern;   /* lower triangle of K on the free dofs, values unset */
-    int32_t *scatter;    /* (t,16) where each 3x3 block of a tet goes in the pattern; layout private to elastic.c */
+    struct su_block_place *scatter; /* (t,10) where each 3x3 block of a tet goes in the pattern; private to elastic.c */
     void *scratch;
 } su_elastic;
 

@@ -44,8 +44,7 @@ static su_implicit_step base_step(su_fullsim *s, const su_instant *at)
                              .gravity = s->gravity,
                              .tolerance = s->options.tolerance,
                              .max_iterations = s->options.newton > 0 ? s->options.newton : MAX_NEWTON,
-                             .accept_unconverged = s->options.newton > 0,
-                             .no_energy = s->options.no_energy};
+                             .accept_unconverged = s->options.newton > 0};
     set_gravity(s, at);
     return step;
 }
@@ -101,6 +100,7 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     su_fullsim *s = self;
     SU_TRY(precondition(s, err));
     su_fullsim_set_body(s, &s->next);
+    s->stepped = true;
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
     SU_TRY(su_fullsim_begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
@@ -109,26 +109,16 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
     *solves = result.iterations;
     s->driver.counts.factorizations += result.factorizations;
-    if (status == SU_OK) {
-        s->record.energy[1] = result.elastic;
-        commit(s, &s->next, h);
-    }
+    if (status == SU_OK) commit(s, &s->next, h);
     s->driver.counts.step_seconds += su_seconds() - start;
     return status;
 }
 
-/* The body at s->now, and where its vertices are (n,3). */
+/* Where the vertices are at s->now, in the root frame (n,3). */
 static const double *deformed(su_fullsim *s)
 {
-    su_fullsim_set_body(s, &s->now);
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->inertial[i] = s->now.x[i] + s->u[i];
     return s->inertial;
-}
-
-static double elastic_energy(su_fullsim *s)
-{
-    const double *y = deformed(s);
-    return su_elastic_energy(&s->body, y, s->options.threads);
 }
 
 static void follow(void *self, double h)
@@ -137,8 +127,31 @@ static void follow(void *self, double h)
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_admit(s->implicit, s->u_next);
     commit(s, &s->next, h);
-    s->record.energy[1] = elastic_energy(s);
 }
+
+/* ---- the record of a frame ---- */
+
+/* At s->now, with what steps have left of iterations and status. body_there: the body is that of s->now. */
+static void finish_record(su_fullsim *s, bool body_there)
+{
+    double kinetic = 0.0, gravity = 0.0;
+    set_gravity(s, &s->now);
+    for (int64_t v = 0; v < s->body.n; v++)
+        for (int c = 0; c < 3; c++) {
+            double rate = (s->y[3 * v + c] - s->y_before[3 * v + c]) / s->h_before;
+            kinetic += 0.5 * s->body.mass[v] * rate * rate;
+            gravity -= s->body.mass[v] * s->gravity[3 * v + c] * s->u[3 * v + c];
+        }
+    s->record.energy[0] = kinetic, s->record.energy[2] = gravity;
+    if (!s->options.no_energy) {
+        if (!body_there) su_fullsim_set_body(s, &s->now);
+        s->record.energy[1] = su_elastic_energy(&s->body, deformed(s), s->options.threads);
+    }
+    s->record.u = s->u, s->record.w = s->now.w;
+    s->record.iterations = s->driver.iterations, s->record.status = s->driver.status;
+}
+
+void su_fullsim_finish_record(su_fullsim *s) { finish_record(s, false); }
 
 /* ---- starts ---- */
 
@@ -201,21 +214,6 @@ static su_status settle(void *self, su_error *err)
     return SU_OK;
 }
 
-void su_fullsim_finish_record(su_fullsim *s)
-{
-    double kinetic = 0.0, gravity = 0.0;
-    set_gravity(s, &s->now);
-    for (int64_t v = 0; v < s->body.n; v++)
-        for (int c = 0; c < 3; c++) {
-            double rate = (s->y[3 * v + c] - s->y_before[3 * v + c]) / s->h_before;
-            kinetic += 0.5 * s->body.mass[v] * rate * rate;
-            gravity -= s->body.mass[v] * s->gravity[3 * v + c] * s->u[3 * v + c];
-        }
-    s->record.energy[0] = kinetic, s->record.energy[2] = gravity;
-    s->record.u = s->u, s->record.w = s->now.w;
-    s->record.iterations = s->driver.iterations, s->record.status = s->driver.status;
-}
-
 /* Motion begins at s->now, frame 0. After steps the last two states stand in y and y_before, both at this rest shape.
  */
 static void start(void *self, bool ran)
@@ -228,17 +226,16 @@ static void start(void *self, bool ran)
         for (int c = 0; c < 3; c++) s->carried[3 * v + c] -= s->now.x[3 * v + c];
     }
     start_history(s, 0, ran ? s->carried : s->u, s->settings.start == SU_START_MOVING);
-    s->record.energy[1] = elastic_energy(s);
 }
 
 static void jump(void *self)
 {
     su_fullsim *s = self;
+    s->stepped = false;
     su_fullsim_turn_along(s, &s->now, &s->next, s->u, s->u_next);
     su_implicit_admit(s->implicit, s->u_next);
     commit(s, &s->next, s->settings.step);
     start_history(s, s->entered, s->u, s->settings.start == SU_START_MOVING);
-    s->record.energy[1] = elastic_energy(s);
 }
 
 /* ---- what the driver drives ---- */
@@ -279,7 +276,7 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
         SU_TRY(su_shot_to(&s->driver, at, err));
     } while (!su_shot_ends_frame(&s->driver, at));
     s->frame++;
-    su_fullsim_finish_record(s);
+    finish_record(s, s->stepped); /* of the last step's end, taken or followed */
     return su_fullsim_measure_contact(s, err);
 }
 
@@ -309,7 +306,6 @@ su_status su_fullsim_restart(su_fullsim *s, int64_t frame, su_error *err)
     }
     start_history(s, segment, s->u, s->settings.start == SU_START_MOVING);
     s->frame = frame;
-    s->record.energy[1] = elastic_energy(s);
     su_fullsim_finish_record(s);
     return su_fullsim_measure_contact(s, err);
 }
@@ -375,8 +371,8 @@ const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_elastic_force(su_fullsim *s, double *force)
 {
-    const double *y = deformed(s);
-    su_elastic_force(&s->body, y, force, s->options.threads);
+    su_fullsim_set_body(s, &s->now);
+    su_elastic_force(&s->body, deformed(s), force, s->options.threads);
     for (int64_t i = 0; i < 3 * s->body.n; i++) force[i] /= s->settings.stiffness;
 }
 

@@ -52,6 +52,7 @@ struct su_fullsim {
     int64_t frame;
     int64_t entered; /* the frame in whose segment, or at whose start, s->next is */
     int substep;     /* it stands so many behind the frame (su_fullsim_place) */
+    bool stepped;    /* the last way to s->now was a step: the body is there */
     double time;     /* s, of the instant `next` on the clip's clock */
     su_loads loads;  /* where there are forces from outside */
     su_fullsim_frame record;

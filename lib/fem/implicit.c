@@ -438,10 +438,6 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         result->iterations++;
         moved = line_search(s, step, &now, &scale, &taken);
     }
-    if (!step->no_energy) {
-        place(s, step, s->u);
-        result->elastic = su_elastic_energy(s->body, s->y, s->threads);
-    }
     memcpy(u, s->u, (size_t)n3 * sizeof *u);
     return SU_OK;
 }

@@ -26,7 +26,6 @@ typedef struct su_implicit_step {
     su_self_contact *contact; /* of the flesh with itself, begun; NULL: none */
     double tolerance;         /* on the residual, relative to the largest of the forces in it */
     int max_iterations;       /* Newton iterations */
-    bool no_energy;           /* result->elastic is not wanted: it stays 0 */
     bool accept_unconverged;  /* take what max_iterations give (a fixed number of linearized solves) */
 } su_implicit_step;
 
@@ -34,7 +33,6 @@ typedef struct su_implicit_result {
     int iterations;     /* linear solves */
     int factorizations; /* of them with a factor of their own */
     double residual;    /* |r| relative to the forces, at the end */
-    double elastic;     /* J, at the end */
 } su_implicit_result;
 
 typedef struct su_implicit su_implicit;

@@ -238,6 +238,7 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
     if (s->entry_count == 0) return A;
     sort_entries(s, A->size);
     su_sparse *out = &s->extended;
+    out->in_threes = A->in_threes; /* entries come by pairs of vertices */
     if (A->entries + s->entry_count > s->extended_room) {
         int64_t room = A->entries + 2 * s->entry_count;
         int64_t *row = realloc(out->row, (size_t)room * sizeof *row);

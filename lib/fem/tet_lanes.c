@@ -1,128 +1,19 @@
 /* With F = U diag(s) V' and a variation of corner b, u_b g_b', in the frame of U and V (g' = V'g) the derivative
  * couples only the stretches with each other and the entries (i,j), (j,i) (LAW(spectrum) in physics/material_law.h):
  * K'_ab[i][i] = A_ii g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j] K'_ab[i][k] = A_ik g'_a[i] g'_b[k]
- * + (flip - twist)/2 g'_a[k] g'_b[i],      K_ab = U K'_ab U'. Singular values by one-sided Jacobi, which is accurate
- * for flat and inverted tets too. */
+ * + (flip - twist)/2 g'_a[k] g'_b[i],      K_ab = U K'_ab U'. */
 #include "fem/tet_lanes.h"
 
 #include "core/vector_clones.h"
+#include "geometry/svd_lanes.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef double lanes __attribute__((vector_size(8 * SU_TET_LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * SU_TET_LANES)));
-
-SU_INLINE lanes root(lanes x)
-{
-    lanes out;
-    for (int l = 0; l < SU_TET_LANES; l++) out[l] = sqrt(x[l]);
-    return out;
-}
-
-SU_INLINE lanes choose(mask m, lanes a, lanes b) { return (lanes)((m & (mask)a) | (~m & (mask)b)); }
-SU_INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
-SU_INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
 
 #define LAW_REAL lanes
 #define LAW(name) law_##name
 #define LAW_LARGER(a, b) larger(a, (lanes){0} + (b))
 #include "physics/material_law.h"
-
-SU_INLINE bool any(mask m)
-{
-    int64_t sum = 0;
-    for (int l = 0; l < SU_TET_LANES; l++) sum |= m[l];
-    return sum != 0;
-}
-
-/* Cosine and sine of the Jacobi rotation that makes a pair with diagonal p, q and product `off` orthogonal. */
-SU_INLINE void jacobi(lanes p, lanes q, lanes off, lanes *c, lanes *s)
-{
-    lanes d = q - p, twice = 2.0 * off, one = (lanes){0} + 1.0;
-    lanes size = magnitude(d) + root(d * d + twice * twice);
-    lanes t = choose(d < 0.0, -twice, twice) / choose(size == 0.0, one, size);
-    *c = 1.0 / root(1.0 + t * t);
-    *s = t * *c;
-}
-
-SU_INLINE void rotate_columns(lanes *m, int p, int q, lanes c, lanes s)
-{
-    for (int i = 0; i < 3; i++) {
-        lanes x = m[3 * i + p], y = m[3 * i + q];
-        m[3 * i + p] = c * x - s * y;
-        m[3 * i + q] = s * x + c * y;
-    }
-}
-
-SU_INLINE lanes column_dot(const lanes *m, int p, int q)
-{
-    return m[p] * m[q] + m[3 + p] * m[3 + q] + m[6 + p] * m[6 + q];
-}
-
-/* Where `swap`: column q takes p's place, and minus p takes q's (stays a rotation). */
-SU_INLINE void exchange(lanes *m, int p, int q, mask swap)
-{
-    for (int i = 0; i < 3; i++) {
-        lanes x = m[3 * i + p], y = m[3 * i + q];
-        m[3 * i + p] = choose(swap, y, x);
-        m[3 * i + q] = choose(swap, -x, y);
-    }
-}
-
-/* Cosine below which two columns stand at right angles: what one more rotation leaves of it is rounding. */
-#define STRAIGHT 1e-9
-
-/* B in: F; out: F V. Columns of U, V proper; s descending in size, the sign on the last. Lanes that have lost two
- * dimensions get some rotation of the right kind. */
-SU_INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
-{
-    lanes zero = {0}, one = zero + 1.0;
-    for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
-    enum { MOST = 5 }; /* sweeps; near the identity three */
-    bool turning = true;
-    for (int sweep = 0; sweep < MOST && turning; sweep++) {
-        mask turned = {0};
-        for (int p = 0; p < 2; p++)
-            for (int q = p + 1; q < 3; q++) {
-                lanes c, t, pp = column_dot(B, p, p), qq = column_dot(B, q, q), off = column_dot(B, p, q);
-                turned |= off * off > STRAIGHT * STRAIGHT * (pp * qq);
-                jacobi(pp, qq, off, &c, &t);
-                rotate_columns(B, p, q, c, t);
-                rotate_columns(V, p, q, c, t);
-            }
-        turning = any(turned);
-    }
-    lanes size[3];
-    for (int k = 0; k < 3; k++) size[k] = column_dot(B, k, k);
-    static const int order[3][2] = {{0, 1}, {0, 2}, {1, 2}};
-    for (int k = 0; k < 3; k++) {
-        int p = order[k][0], q = order[k][1];
-        mask swap = size[p] < size[q];
-        exchange(B, p, q, swap);
-        exchange(V, p, q, swap);
-        lanes x = size[p];
-        size[p] = choose(swap, size[q], x), size[q] = choose(swap, x, size[q]);
-    }
-    s[0] = root(size[0]), s[1] = root(size[1]);
-    lanes u[3], w[3], dot = zero, length = zero;
-    for (int i = 0; i < 3; i++) u[i] = choose(s[0] > 0.0, B[3 * i] / s[0], i == 0 ? one : zero);
-    /* A second direction from B, or any one across the first where B has none. */
-    mask flat = s[1] <= 1e-14 * s[0];
-    for (int i = 0; i < 3; i++) {
-        lanes spare = choose(magnitude(u[0]) < 0.6, i == 0 ? one : zero, i == 1 ? one : zero);
-        w[i] = choose(flat, spare, B[3 * i + 1] / choose(flat, one, s[1]));
-        dot += w[i] * u[i];
-    }
-    for (int i = 0; i < 3; i++) w[i] -= dot * u[i], length += w[i] * w[i];
-    length = root(length);
-    for (int i = 0; i < 3; i++) U[3 * i] = u[i], U[3 * i + 1] = w[i] / length;
-    for (int i = 0; i < 3; i++) {
-        int j = 3 * ((i + 1) % 3), k = 3 * ((i + 2) % 3);
-        U[3 * i + 2] = U[j] * U[k + 1] - U[k] * U[j + 1];
-    }
-    s[2] = B[2] * U[2] + B[5] * U[5] + B[8] * U[8];
-}
 
 /* Negative eigenvalues of the symmetric A become 0. */
 SU_INLINE void clip_stretches(lanes A[9])
@@ -186,6 +77,15 @@ SU_INLINE void gather(int count, const int32_t *tets, const double *y, const dou
     }
 }
 
+SU_INLINE void gather_scalars(int count, const double *volume, const double *mu, const double *lambda, lanes *v,
+                              lanes *m, lanes *l)
+{
+    for (int k = 0; k < SU_TET_LANES; k++) {
+        int from = k < count ? k : count - 1;
+        (*m)[k] = mu[from], (*l)[k] = lambda[from], (*v)[k] = volume[from];
+    }
+}
+
 /* The spectrum of b(J), J = s_0 s_1 s_2: of the stretches b'' dJ/ds_k dJ/ds_l + b' s_m, of a pair +-b' s_k. */
 SU_INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], lanes A[9], lanes twist[3],
                             lanes flip[3])
@@ -202,6 +102,57 @@ SU_INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3],
     }
 }
 
+/* F = edges inverse */
+SU_INLINE void gradient(const lanes edges[9], const lanes inv[9], lanes F[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
+}
+
+SU_INLINE void corotational_stress(const lanes *mu, const lanes *lambda, const lanes F[9], lanes P[9])
+{
+    lanes B[9], U[9], s[3], V[9], R[9], trace = (lanes){0} - 3.0;
+    memcpy(B, F, sizeof B);
+    singular_values(B, U, s, V);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            R[3 * i + j] = U[3 * i] * V[3 * j] + U[3 * i + 1] * V[3 * j + 1] + U[3 * i + 2] * V[3 * j + 2];
+    for (int k = 0; k < 9; k++) trace += R[k] * F[k];
+    for (int k = 0; k < 9; k++) P[k] = 2.0 * *mu * (F[k] - R[k]) + *lambda * trace * R[k];
+}
+
+SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_t *tets, const double *y,
+                                   const double *offset, const double *inverse, const double *volume, const double *mu,
+                                   const double *lambda, double *f)
+{
+    lanes edges[9], inv[9], F[9], G[9], P[9], m, l, v, c, d, pressure;
+    gather(count, tets, y, offset, inverse, edges, inv);
+    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
+    gradient(edges, inv, F);
+    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k];
+    switch (material) { /* as below */
+    case SU_STVK:
+        law_stress(SU_STVK, &m, &l, F, G, P, &c, &d, &pressure);
+        break;
+    case SU_NEOHOOKEAN:
+        law_parameters(SU_NEOHOOKEAN, &m, &l);
+        law_stress(SU_NEOHOOKEAN, &m, &l, F, G, P, &c, &d, &pressure);
+        break;
+    case SU_COROTATIONAL:
+        corotational_stress(&m, &l, F, P);
+    }
+    lanes *out = (lanes *)__builtin_assume_aligned(f, 64);
+    for (int i = 0; i < 3; i++) {
+        lanes sum = {0};
+        for (int a = 0; a < 3; a++) {
+            lanes value = v * (P[3 * i] * inv[3 * a] + P[3 * i + 1] * inv[3 * a + 1] + P[3 * i + 2] * inv[3 * a + 2]);
+            out[3 * (a + 1) + i] = value, sum -= value;
+        }
+        out[i] = sum;
+    }
+}
+
 SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets,
                                       const double *y, const double *offset, const double *inverse,
                                       const double *volume, const double *mu, const double *lambda,
@@ -210,13 +161,8 @@ SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int co
     static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
     gather(count, tets, y, offset, inverse, edges, inv);
-    for (int k = 0; k < SU_TET_LANES; k++) {
-        int from = k < count ? k : count - 1;
-        m[k] = mu[from], l[k] = lambda[from], v[k] = volume[from];
-    }
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
+    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
+    gradient(edges, inv, F);
     singular_values(F, U, s, V);
     switch (material) { /* constant in each call, so that the branches inside fold */
     case SU_STVK:

@@ -1,5 +1,6 @@
-/* Tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas as material.h; the
- * derivative is never formed, each 3 x 3 block comes from its spectrum in the frame of the singular vectors. */
+/* Forces and tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas as
+ * material.h; the derivative is never formed, each 3 x 3 block comes from its spectrum in the frame of the singular
+ * vectors. */
 #ifndef SU_FEM_TET_LANES_H
 #define SU_FEM_TET_LANES_H
 
@@ -8,10 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_TET_LANES = 8, SU_LANE_BLOCKS = 10, SU_LANE_STIFFNESS = 9 * SU_LANE_BLOCKS * SU_TET_LANES };
+enum { SU_TET_LANES = 8, SU_LANE_BLOCKS = 10 };
+/* Numbers that a group of tets leaves. */
+enum { SU_LANE_FORCES = 12 * SU_TET_LANES, SU_LANE_STIFFNESS = 9 * SU_LANE_BLOCKS * SU_TET_LANES };
 
 /* count (1..SU_TET_LANES) tets: corners tets (count,4) into y (.,3), offset of the edges and inverse (count,9), volume,
- * mu, lambda (count). K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
+ * mu, lambda (count). f (SU_LANE_FORCES, 64-byte aligned): f[SU_TET_LANES * (3 corner + component) + lane], N. */
+void su_tet_forces_lanes(su_material material, int count, const int32_t *tets, const double *y, const double *offset,
+                         const double *inverse, const double *volume, const double *mu, const double *lambda,
+                         double *f);
+
+/* Of tets as above. K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
  * (2,3) (3,3) of each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3
  * row + column) + lane]. by_ratio (count,2), or NULL: first and second derivative of a further energy density by the
  * volume ratio det F, whose stiffness is added before the whole is projected. */

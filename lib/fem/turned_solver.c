@@ -31,7 +31,7 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
     s->body = body, s->neutral = neutral;
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
-                (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float))) &&
+                (s->work = su_arena_alloc(&s->arena, 2 * dofs + SU_SINGLE_ROWS, sizeof(float))) &&
                 (s->rest = su_arena_alloc(&s->arena, dofs, sizeof(double)));
     if (!su_cg_take(&s->vectors, &s->arena, dofs) || !good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/rotation_lanes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -303,6 +304,13 @@ static void mean_gradient(const su_mean_gradients *g, int64_t k, const double *x
     }
 }
 
+/* F += the nodes' gradients as a vertex weighs them */
+static void add_smooth(const su_smoothing *smooth, int64_t vertex, const double *node, double F[9])
+{
+    for (int64_t j = smooth->start[vertex]; j < smooth->start[vertex + 1]; j++)
+        for (int i = 0; i < 9; i++) F[i] += smooth->weight[j] * node[9 * (int64_t)smooth->node[j] + i];
+}
+
 void su_rotation_field_evaluate(su_rotation_field *field, const double *x, double *quaternions, int threads)
 {
     const su_mean_gradients *g = &field->gradients;
@@ -312,15 +320,18 @@ void su_rotation_field_evaluate(su_rotation_field *field, const double *x, doubl
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < smooth->nodes; k++) mean_gradient(g, k, x, field->node + 9 * k);
 #pragma omp for schedule(static)
-        for (int64_t k = 0; k < field->count; k++) {
-            double F[9] = {0}, R[9];
-            if (smooth->nodes == 0)
-                mean_gradient(g, k, x, F);
-            else
-                for (int64_t j = smooth->start[field->wanted[k]]; j < smooth->start[field->wanted[k] + 1]; j++)
-                    for (int i = 0; i < 9; i++) F[i] += smooth->weight[j] * field->node[9 * smooth->node[j] + i];
-            su_nearest_rotation(F, R); /* the identity where there is no tet */
-            su_quaternion_of(R, quaternions + 4 * k);
+        for (int64_t from = 0; from < field->count; from += SU_ROTATION_LANES) {
+            double F[9 * SU_ROTATION_LANES] = {0}, R[9 * SU_ROTATION_LANES];
+            int64_t some = field->count - from < SU_ROTATION_LANES ? field->count - from : SU_ROTATION_LANES;
+            for (int64_t k = from; k < from + some; k++) {
+                double *own = F + 9 * (k - from);
+                if (smooth->nodes == 0)
+                    mean_gradient(g, k, x, own);
+                else
+                    add_smooth(smooth, field->wanted[k], field->node, own);
+            }
+            su_nearest_rotations(some, F, R); /* the identity where there is no tet */
+            for (int64_t k = 0; k < some; k++) su_quaternion_of(R + 9 * k, quaternions + 4 * (from + k));
         }
     }
 }

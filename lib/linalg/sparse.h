@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct su_sparse {
@@ -13,6 +14,9 @@ typedef struct su_sparse {
     int64_t *row;     /* (entries) */
     double *value;    /* (entries) */
     int owns_pattern; /* start and row are freed with the matrix */
+    /* Columns 3k, 3k + 1 and 3k + 2 share their rows from 3k + 3 on, which come in such threes too, and have all of their
+     * own: products take three by three entries at once. */
+    bool in_threes;
 } su_sparse;
 
 /* Same pattern (shared, borrowed), own values set to zero. */

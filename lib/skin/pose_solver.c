@@ -36,7 +36,7 @@ struct su_pose_solver {
     double *Q;                  /* (count,9) of the free vertices */
     double *r, *z, *p, *Ap;     /* (count,3) of conjugate gradients */
     double *w, *y;              /* (count,3) of preconditioners and operators */
-    float *work;                /* 6 count */
+    float *work;                /* 6 count + SU_SINGLE_ROWS */
     const su_pose_solve *solve; /* the one under way */
     bool failed;                /* a factor's solve did */
     double share;               /* of Q (L_i L_i')^-1 Q' in K~_b, so that it stays below K_ii^-1 */
@@ -278,7 +278,7 @@ su_status su_pose_solver_create(const su_skin_factors *factors, su_pose_solver *
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap, &s->w, &s->y};
     bool good = (s->Q = su_arena_alloc(&s->arena, 3 * size, sizeof(double))) != NULL;
     for (int k = 0; k < 6; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, size, sizeof(double))) && good;
-    good = (s->work = su_arena_alloc(&s->arena, 2 * size, sizeof(float))) && good;
+    good = (s->work = su_arena_alloc(&s->arena, 2 * size + SU_SINGLE_ROWS, sizeof(float))) && good;
     SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)size));
     SU_GO(su_blocks_clone(&s->body->pattern, &s->K, err));
     if (factors->method == SU_SKIN_DIRECT) {
