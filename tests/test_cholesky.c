@@ -2,7 +2,7 @@
 #include "fem/elastic.h"
 #include "box.h"
 #include "fem/conjugate_gradients.h"
-#include "linalg/cholesky_single.h"
+#include "linalg/cholesky_half.h"
 #include "linalg/coarse_space.h"
 
 #include <math.h>
@@ -83,29 +83,47 @@ static void test_solves(void **unused)
     }
 }
 
-static void test_single_precision(void **unused)
+/* a' B b = b' B a for the inverse B that it stands for, to the rounding of single precision: conjugate gradients live by
+ * that. */
+static void assert_symmetric(const su_cholesky_half *half, int64_t size, float *work)
+{
+    double *a = malloc((size_t)size * sizeof *a), *b = malloc((size_t)size * sizeof *b),
+           *x = malloc((size_t)size * sizeof *x), one = 0, two = 0, scale = 0;
+    uint64_t seed = 5;
+    for (int64_t i = 0; i < size; i++) a[i] = box_random(&seed), b[i] = box_random(&seed);
+    su_cholesky_half_solve(half, b, x, work);
+    for (int64_t i = 0; i < size; i++) one += a[i] * x[i], scale += fabs(a[i] * x[i]);
+    su_cholesky_half_solve(half, a, x, work);
+    for (int64_t i = 0; i < size; i++) two += b[i] * x[i];
+    assert_true(fabs(one - two) < 1e-5 * scale);
+    free(a), free(b), free(x);
+}
+
+static void test_halves(void **unused)
 {
     (void)unused;
     const int cells[] = {1, 7}; /* with and without nested dissection */
     for (int k = 0; k < 2; k++) {
         su_sparse K;
         su_cholesky *factor;
-        su_cholesky_single *single;
+        su_cholesky_half *half;
         uint64_t seed = 3;
         stiffness(cells[k], &K);
         assert_int_equal(su_cholesky_create(&K, 1, &factor, NULL), SU_OK);
-        assert_int_equal(su_cholesky_single_create(factor, &single, NULL), SU_NUMERICS); /* nothing to copy */
+        assert_int_equal(su_cholesky_half_create(factor, &half, NULL), SU_NUMERICS); /* nothing to copy */
         assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
-        assert_int_equal(su_cholesky_single_create(factor, &single, NULL), SU_OK);
+        assert_int_equal(su_cholesky_half_create(factor, &half, NULL), SU_OK);
         double *b = malloc((size_t)K.size * sizeof *b), *x = malloc((size_t)K.size * sizeof *x), error = 0, size = 0;
-        float *work = malloc((2 * (size_t)K.size + SU_SINGLE_ROWS) * sizeof *work);
+        float *work = malloc((2 * (size_t)K.size + SU_HALF_ROWS) * sizeof *work);
         for (int64_t i = 0; i < K.size; i++) b[i] = x[i] = box_random(&seed);
-        su_cholesky_single_solve(single, x, x, work); /* in place */
+        su_cholesky_half_solve(half, x, x, work); /* in place */
         assert_int_equal(su_cholesky_solve(factor, 1, b, b, NULL), SU_OK);
         for (int64_t i = 0; i < K.size; i++) error += (x[i] - b[i]) * (x[i] - b[i]), size += b[i] * b[i];
-        assert_true(sqrt(error / size) < 1e-5);
+        print_message("# %d cells: A^-1 b off by %.2g with halves\n", cells[k], sqrt(error / size));
+        assert_true(sqrt(error / size) < 0.05);
+        assert_symmetric(half, K.size, work);
         free(b), free(x), free(work);
-        su_cholesky_single_free(single), su_cholesky_free(factor);
+        su_cholesky_half_free(half), su_cholesky_free(factor);
         su_sparse_free(&K);
     }
 }
@@ -227,7 +245,7 @@ static void test_coarse_space(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_single_precision),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_halves),
                                        cmocka_unit_test(test_refusals), cmocka_unit_test(test_coarse_space)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

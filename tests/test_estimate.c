@@ -237,7 +237,7 @@ static void the_full_space_answers(void **unused)
     su_elastic body;
     su_sparse K0 = {0}, K[STATES] = {{0}};
     su_cholesky *factor;
-    su_cholesky_single *single;
+    su_cholesky_half *half;
     su_turned_solver *solver;
     scene_create(&s, 4, 2, 2, 3, poses3, 2, fps, scene_swing, 0, NULL);
     assert_int_equal(su_elastic_of_fit(&body, &s.tet, &s.fit, SU_NEOHOOKEAN, &err), SU_OK);
@@ -249,8 +249,8 @@ static void the_full_space_answers(void **unused)
     su_elastic_stiffness(&body, s.tet.vertices, true, &K0, 1);
     assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, &err), SU_OK);
     assert_int_equal(su_cholesky_factorize(factor, &K0, &err), SU_OK);
-    assert_int_equal(su_cholesky_single_create(factor, &single, &err), SU_OK);
-    assert_int_equal(su_turned_solver_create(&body, single, &solver, &err), SU_OK);
+    assert_int_equal(su_cholesky_half_create(factor, &half, &err), SU_OK);
+    assert_int_equal(su_turned_solver_create(&body, half, &solver, &err), SU_OK);
     for (int64_t v = 0; v < n; v++) turn[4 * v] = 1;
     for (int i = 0; i < STATES; i++) { /* stretched by 0, 10 and 20 % */
         for (int64_t k = 0; k < 3 * n; k++) y[k] = s.tet.vertices[k] * (k % 3 == 0 ? 1 + 0.1 * i : 1);
@@ -265,7 +265,7 @@ static void the_full_space_answers(void **unused)
     assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-12, 3, b, x));
     for (int i = 0; i < STATES; i++) su_sparse_free(&K[i]);
     su_sparse_free(&K0);
-    su_turned_solver_free(solver), su_cholesky_single_free(single), su_cholesky_free(factor);
+    su_turned_solver_free(solver), su_cholesky_half_free(half), su_cholesky_free(factor);
     su_elastic_free(&body);
     free(turn), free(y), free(b), free(x), free(wanted);
     scene_free(&s);

@@ -60,7 +60,7 @@ typedef struct estimator {
     const su_estimate_inputs *in;
     su_reduced_motion motion;
     su_elastic body; /* neutral */
-    su_cholesky_single *factor;
+    su_cholesky_half *factor;
     double shift;              /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
     int team, each;            /* threads side by side, threads of one residual */
     worker *workers;           /* (team) */
@@ -90,7 +90,7 @@ static void estimator_free(estimator *s)
     su_error_motion_free(&s->error);
     su_compare_free(s->compare);
     su_instant_basis_free(&s->basis);
-    su_cholesky_single_free(s->factor);
+    su_cholesky_half_free(s->factor);
     su_elastic_free(&s->body);
     su_reduced_motion_free(&s->motion);
     su_arena_free(&s->arena);
@@ -199,7 +199,7 @@ static su_status factorize(estimator *s, su_error *err)
         add_mass(s, s->shift, &K);
         SU_GO(su_cholesky_factorize(factor, &K, err));
     }
-    SU_GO(su_cholesky_single_create(factor, &s->factor, err));
+    SU_GO(su_cholesky_half_create(factor, &s->factor, err));
 done:
     su_cholesky_free(factor);
     su_sparse_free(&K);

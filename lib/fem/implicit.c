@@ -21,7 +21,7 @@
 struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
-    su_cholesky_single *neutral;
+    su_cholesky_half *neutral;
     su_turned_solver *turned;  /* with that factor; NULL: every system has its own */
     su_complement *complement; /* borrowed; NULL: u is free */
     su_sparse damping;         /* K_d */
@@ -63,7 +63,7 @@ void su_implicit_free(su_implicit *s)
 {
     if (!s) return;
     su_cholesky_free(s->factor);
-    su_turned_solver_free(s->turned), su_cholesky_single_free(s->neutral);
+    su_turned_solver_free(s->turned), su_cholesky_half_free(s->neutral);
     su_sparse_free(&s->damping);
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
@@ -234,14 +234,14 @@ static su_status factorize(su_implicit *s, su_error *err)
 
 su_status su_implicit_precondition(su_implicit *s, const double *y, double h, double alpha, double beta, su_error *err)
 {
-    su_turned_solver_free(s->turned), su_cholesky_single_free(s->neutral);
+    su_turned_solver_free(s->turned), su_cholesky_half_free(s->neutral);
     s->turned = NULL, s->neutral = NULL;
     su_elastic_stiffness(s->body, y, true, &s->damping, s->threads);
     memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
     add_inertia(s, h, alpha, beta);
     if (s->complement) SU_TRY(su_complement_tune(s->complement, &s->matrix, err));
     SU_TRY(factorize(s, err));
-    SU_TRY(su_cholesky_single_create(s->factor, &s->neutral, err));
+    SU_TRY(su_cholesky_half_create(s->factor, &s->neutral, err));
     SU_TRY(su_turned_solver_create(s->body, s->neutral, &s->turned, err));
     su_turned_solver_constrain(s->turned, s->complement);
     return SU_OK;

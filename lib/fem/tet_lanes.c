@@ -153,16 +153,79 @@ SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_
     }
 }
 
+/* Which block belongs to two corners. */
+static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
+
+SU_INLINE void add_first_corner(lanes *out)
+{
+    lanes zero = {0};
+    /* Corner 0 from the sums being zero: K_0b = -sum_a K_ab, K_00 = -sum_b K_0b. */
+    for (int b = 1; b < 4; b++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) {
+                lanes sum = zero;
+                for (int a = 1; a < 4; a++) {
+                    const lanes *from = out + 9 * slot[a][b];
+                    sum += a <= b ? from[3 * i + j] : from[3 * j + i];
+                }
+                out[9 * slot[0][b] + 3 * i + j] = -sum;
+            }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) out[3 * i + j] = -(out[9 + 3 * i + j] + out[18 + 3 * i + j] + out[27 + 3 * i + j]);
+}
+
+/* The exact stiffness of stable neo-Hookean, which needs no singular values: with P = c F + p C, C the cofactors, and a
+ * variation u g_b' of F, K_ab = v (c g_a.g_b 1 + d (F g_a)(F g_b)' + lambda (C g_a)(C g_b)' - p [F (g_a x g_b)]x). */
+SU_INLINE void exact_neohookean(int count, const double *by_ratio, const lanes F[9], const lanes g[9], lanes v,
+                                lanes mu, lanes lambda, lanes *out)
+{
+    lanes G[9], C[9], second, third, square = {0}, j, c, d, p, Fg[9], Cg[9];
+    law_parameters(SU_NEOHOOKEAN, &mu, &lambda);
+    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k], square += F[k] * F[k];
+    law_cofactors(F, C);
+    law_volume_change(G, &second, &third);
+    j = G[0] + G[4] + G[8] + second + third;
+    law_neohookean(&mu, &lambda, &square, &j, &c, &d, &p);
+    for (int l = 0; by_ratio && l < count; l++) p[l] += by_ratio[2 * l], lambda[l] += by_ratio[2 * l + 1];
+    c *= v, d *= v, lambda *= v, p *= v;
+    for (int a = 0; a < 3; a++)
+        for (int i = 0; i < 3; i++) {
+            Fg[3 * a + i] = F[3 * i] * g[3 * a] + F[3 * i + 1] * g[3 * a + 1] + F[3 * i + 2] * g[3 * a + 2];
+            Cg[3 * a + i] = C[3 * i] * g[3 * a] + C[3 * i + 1] * g[3 * a + 1] + C[3 * i + 2] * g[3 * a + 2];
+        }
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++) {
+            const lanes *x = g + 3 * a, *y = g + 3 * b;
+            lanes *K = out + 9 * slot[a + 1][b + 1], same = c * (x[0] * y[0] + x[1] * y[1] + x[2] * y[2]);
+            for (int i = 0; i < 3; i++)
+                for (int k = 0; k < 3; k++)
+                    K[3 * i + k] = d * Fg[3 * a + i] * Fg[3 * b + k] + lambda * Cg[3 * a + i] * Cg[3 * b + k];
+            for (int i = 0; i < 3; i++) K[4 * i] += same;
+            if (a == b) continue;
+            lanes cross[3];
+            for (int i = 0; i < 3; i++) cross[i] = x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3];
+            for (int i = 0; i < 3; i++) {
+                lanes w = p * (F[3 * i] * cross[0] + F[3 * i + 1] * cross[1] + F[3 * i + 2] * cross[2]);
+                K[3 * ((i + 1) % 3) + (i + 2) % 3] += w, K[3 * ((i + 2) % 3) + (i + 1) % 3] -= w;
+            }
+        }
+    add_first_corner(out);
+}
+
 SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets,
                                       const double *y, const double *offset, const double *inverse,
                                       const double *volume, const double *mu, const double *lambda,
                                       const double *by_ratio, double *K)
 {
-    static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
     gather(count, tets, y, offset, inverse, edges, inv);
     gather_scalars(count, volume, mu, lambda, &v, &m, &l);
     gradient(edges, inv, F);
+    lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
+    if (material == SU_NEOHOOKEAN && !project) {
+        exact_neohookean(count, by_ratio, F, inv, v, m, l, out);
+        return;
+    }
     singular_values(F, U, s, V);
     switch (material) { /* constant in each call, so that the branches inside fold */
     case SU_STVK:
@@ -188,20 +251,7 @@ SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int co
     for (int a = 0; a < 3; a++)
         for (int j = 0; j < 3; j++)
             g[3 * a + j] = inv[3 * a] * V[j] + inv[3 * a + 1] * V[3 + j] + inv[3 * a + 2] * V[6 + j];
-    lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
     for (int a = 0; a < 3; a++)
         for (int b = a; b < 3; b++) block(A, even, odd, U, g + 3 * a, g + 3 * b, out + 9 * slot[a + 1][b + 1]);
-    /* Corner 0 from the sums being zero: K_0b = -sum_a K_ab, K_00 = -sum_b K_0b. */
-    for (int b = 1; b < 4; b++)
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) {
-                lanes sum = zero;
-                for (int a = 1; a < 4; a++) {
-                    const lanes *from = out + 9 * slot[a][b];
-                    sum += a <= b ? from[3 * i + j] : from[3 * j + i];
-                }
-                out[9 * slot[0][b] + 3 * i + j] = -sum;
-            }
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) out[3 * i + j] = -(out[9 + 3 * i + j] + out[18 + 3 * i + j] + out[27 + 3 * i + j]);
+    add_first_corner(out);
 }

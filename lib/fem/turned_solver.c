@@ -9,7 +9,7 @@
 
 struct su_turned_solver {
     const su_elastic *body;
-    const su_cholesky_single *neutral;
+    const su_cholesky_half *neutral;
     su_arena arena;
     su_complement *complement; /* borrowed; NULL: none */
     su_coarse_space *stiff;    /* NULL: not asked for so far */
@@ -21,7 +21,7 @@ struct su_turned_solver {
     float *work;
 };
 
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out,
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_turned_solver **out,
                                   su_error *err)
 {
     int64_t dofs = 3 * body->free_count;
@@ -31,7 +31,7 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
     s->body = body, s->neutral = neutral;
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
-                (s->work = su_arena_alloc(&s->arena, 2 * dofs + SU_SINGLE_ROWS, sizeof(float))) &&
+                (s->work = su_arena_alloc(&s->arena, 2 * dofs + SU_HALF_ROWS, sizeof(float))) &&
                 (s->rest = su_arena_alloc(&s->arena, dofs, sizeof(double)));
     if (!su_cg_take(&s->vectors, &s->arena, dofs) || !good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
@@ -71,7 +71,7 @@ static bool precondition(void *context, double *r, double *z)
     if (s->complement) su_complement_tuned_force(s->complement, r);
     if (s->stiffened) su_coarse_space_before(s->stiff, r, s->rest), r = s->rest;
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
-    su_cholesky_single_solve(s->neutral, z, z, s->work);
+    su_cholesky_half_solve(s->neutral, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);

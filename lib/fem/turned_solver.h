@@ -6,14 +6,14 @@
 
 #include "fem/complement.h"
 #include "fem/elastic.h"
-#include "linalg/cholesky_single.h"
+#include "linalg/cholesky_half.h"
 #include "linalg/coarse_space.h"
 
 typedef struct su_turned_solver su_turned_solver;
 
 /* neutral: a factor of the neutral pose's matrix on the free dofs of `body`, or of one like it; both are borrowed, and
  * several solvers may share them. */
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out,
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_turned_solver **out,
                                   su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 

@@ -5,7 +5,7 @@
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
 #include "linalg/cholesky.h"
-#include "linalg/cholesky_single.h"
+#include "linalg/cholesky_half.h"
 #include "skin/incomplete.h"
 #include "skin/boundary_response.h"
 
@@ -22,7 +22,7 @@ struct su_skin_factors {
     const su_ex_rotated *body;
     su_skin_method method;
     su_incomplete *all, *interior, *boundary; /* of K(0), K_ii(0), K_b(0) */
-    su_cholesky_single *full;                 /* of K(0) */
+    su_cholesky_half *full;                 /* of K(0) */
 };
 
 struct su_pose_solver {
@@ -36,7 +36,7 @@ struct su_pose_solver {
     double *Q;                  /* (count,9) of the free vertices */
     double *r, *z, *p, *Ap;     /* (count,3) of conjugate gradients */
     double *w, *y;              /* (count,3) of preconditioners and operators */
-    float *work;                /* 6 count + SU_SINGLE_ROWS */
+    float *work;                /* 6 count + SU_HALF_ROWS */
     const su_pose_solve *solve; /* the one under way */
     bool failed;                /* a factor's solve did */
     double share;               /* of Q (L_i L_i')^-1 Q' in K~_b, so that it stays below K_ii^-1 */
@@ -47,7 +47,7 @@ struct su_pose_solver {
 
 /* ---- what all poses share ---- */
 
-static su_status full_factor(const su_blocks *K, su_cholesky_single **out, su_error *err)
+static su_status full_factor(const su_blocks *K, su_cholesky_half **out, su_error *err)
 {
     su_sparse lower = {0};
     su_cholesky *factor = NULL;
@@ -55,7 +55,7 @@ static su_status full_factor(const su_blocks *K, su_cholesky_single **out, su_er
     SU_GO(su_blocks_lower(K, NULL, K->rows, &lower, NULL, err));
     SU_GO(su_cholesky_create(&lower, 1, &factor, err));
     SU_GO(su_cholesky_factorize(factor, &lower, err));
-    SU_GO(su_cholesky_single_create(factor, out, err));
+    SU_GO(su_cholesky_half_create(factor, out, err));
 done:
     su_cholesky_free(factor);
     su_sparse_free(&lower);
@@ -101,7 +101,7 @@ void su_skin_factors_free(su_skin_factors *f)
     su_incomplete_free(f->all);
     su_incomplete_free(f->interior);
     su_incomplete_free(f->boundary);
-    su_cholesky_single_free(f->full);
+    su_cholesky_half_free(f->full);
     free(f);
 }
 
@@ -117,7 +117,7 @@ static void by_incomplete(su_pose_solver *s, const double *r, double *z)
 static void by_full_factor(su_pose_solver *s, const double *r, double *z)
 {
     for (int64_t k = 0; k < s->body->count; k++) su_tmulv3(s->Q + 9 * k, r + 3 * k, z + 3 * k);
-    su_cholesky_single_solve(s->of->full, z, z, s->work);
+    su_cholesky_half_solve(s->of->full, z, z, s->work);
     for (int64_t k = 0; k < s->body->count; k++) su_mulv3(s->Q + 9 * k, z + 3 * k, z + 3 * k);
 }
 
@@ -278,7 +278,7 @@ su_status su_pose_solver_create(const su_skin_factors *factors, su_pose_solver *
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap, &s->w, &s->y};
     bool good = (s->Q = su_arena_alloc(&s->arena, 3 * size, sizeof(double))) != NULL;
     for (int k = 0; k < 6; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, size, sizeof(double))) && good;
-    good = (s->work = su_arena_alloc(&s->arena, 2 * size + SU_SINGLE_ROWS, sizeof(float))) && good;
+    good = (s->work = su_arena_alloc(&s->arena, 2 * size + SU_HALF_ROWS, sizeof(float))) && good;
     SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)size));
     SU_GO(su_blocks_clone(&s->body->pattern, &s->K, err));
     if (factors->method == SU_SKIN_DIRECT) {

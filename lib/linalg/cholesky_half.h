@@ -1,0 +1,19 @@
+/* A Cholesky factor whose entries are kept to three digits, as a preconditioner: a quarter of the factor itself to
+ * read, and several threads may solve with it at once. */
+#ifndef SU_LINALG_CHOLESKY_HALF_H
+#define SU_LINALG_CHOLESKY_HALF_H
+
+#include "linalg/cholesky.h"
+
+typedef struct su_cholesky_half su_cholesky_half;
+
+/* Copies the numeric factor of `factor`, which must have one (SU_NUMERICS else) and is not needed later. */
+su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **out, su_error *err);
+/* Rows that are taken at once. */
+enum { SU_HALF_ROWS = 16 };
+/* x = A^-1 b for an A within some per cent; always the same, symmetric one. One right-hand side, x may be b. Sums are
+ * in single precision. work: 2 size + SU_HALF_ROWS floats. */
+void su_cholesky_half_solve(const su_cholesky_half *factor, const double *b, double *x, float *work);
+void su_cholesky_half_free(su_cholesky_half *factor);
+
+#endif
