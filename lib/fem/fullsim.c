@@ -270,6 +270,7 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 {
     if (s->frame + 1 >= su_shot_frames(s->shot)) return su_fail(err, SU_FAILED, "the shot is at its end");
     s->driver.iterations = 0, s->driver.status = SU_STATUS_OK;
+    su_implicit_forget(s->implicit); /* so that a run taken up again at a frame goes the same way */
     su_shot_place at = {s->frame, 0};
     do {
         at = su_shot_next(&s->driver, at);

@@ -22,6 +22,8 @@ struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
     su_cholesky_half *neutral;
+    su_cholesky_half *recent;  /* the last system's that had to have one; NULL: none so far */
+    double *recent_turn;       /* (n,4) R_v of its pose */
     su_turned_solver *turned;  /* with that factor; NULL: every system has its own */
     su_complement *complement; /* borrowed; NULL: u is free */
     su_sparse damping;         /* K_d */
@@ -51,6 +53,8 @@ su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, s
             goto done;
         }
     }
+    s->recent_turn = su_arena_alloc(&s->arena, 4 * n, sizeof(double));
+    SU_GO(s->recent_turn ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->damping, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->matrix, err));
     *out = s;
@@ -63,7 +67,7 @@ void su_implicit_free(su_implicit *s)
 {
     if (!s) return;
     su_cholesky_free(s->factor);
-    su_turned_solver_free(s->turned), su_cholesky_half_free(s->neutral);
+    su_turned_solver_free(s->turned), su_cholesky_half_free(s->neutral), su_cholesky_half_free(s->recent);
     su_sparse_free(&s->damping);
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
@@ -247,6 +251,24 @@ su_status su_implicit_precondition(su_implicit *s, const double *y, double h, do
     return SU_OK;
 }
 
+void su_implicit_forget(su_implicit *s)
+{
+    if (s->turned) su_turned_solver_precondition(s->turned, s->neutral, NULL);
+}
+
+/* The factor that a system has just got, for those to come. */
+static su_status keep_factor(su_implicit *s, const double *turn, su_error *err)
+{
+    if (!s->turned || s->complement) return SU_OK; /* the complement is tuned to the neutral one */
+    if (s->recent)
+        su_cholesky_half_copy(s->recent, s->factor);
+    else
+        SU_TRY(su_cholesky_half_create(s->factor, &s->recent, err));
+    memcpy(s->recent_turn, turn, (size_t)(4 * s->body->n) * sizeof *turn);
+    su_turned_solver_precondition(s->turned, s->recent, s->recent_turn);
+    return SU_OK;
+}
+
 void su_implicit_constrain(su_implicit *s, su_complement *complement)
 {
     s->complement = complement;
@@ -292,6 +314,7 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
     su_cholesky *factor = NULL;
     if (A == &s->matrix) {
         SU_TRY(factorize(s, err));
+        SU_TRY(keep_factor(s, step->turn, err));
         factor = s->factor;
     } else {
         if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));

@@ -43,11 +43,14 @@ void su_implicit_free(su_implicit *implicit);
 
 /* From now on linear systems are solved by conjugate gradients to SU_LINEAR_TOLERANCE (fem/turned_solver.h), with a
  * factor of the matrix that a step of h, alpha and beta has on the shape now set in the body, y (n,3) its vertices: the
- * neutral one.
- * A factor of their own is made where that fails. */
+ * neutral one. */
 #define SU_LINEAR_TOLERANCE 1e-2
 su_status su_implicit_precondition(su_implicit *implicit, const double *y, double h, double alpha, double beta,
                                    su_error *err);
+
+/* Systems that 40 iterations do not solve get a factor of their own, which then serves the systems after it in the
+ * place of the first, until this is called: what follows does not depend on what was solved before. */
+void su_implicit_forget(su_implicit *implicit);
 
 /* From now on u is sought among C u = 0: guesses are projected, residuals are without the reaction C' lambda. The
  * complement is borrowed and is of the same body. */

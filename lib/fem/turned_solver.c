@@ -9,13 +9,14 @@
 
 struct su_turned_solver {
     const su_elastic *body;
-    const su_cholesky_half *neutral;
+    const su_cholesky_half *factor;
+    const double *then; /* (n,4) rotations of the pose that it belongs to; NULL: the neutral one */
     su_arena arena;
     su_complement *complement; /* borrowed; NULL: none */
     su_coarse_space *stiff;    /* NULL: not asked for so far */
     bool stiffened, definite;  /* it belongs to the next system; that is definite there */
     double *rest;              /* (3 free) */
-    double *R;                 /* (free,9) R_v */
+    double *R;                 /* (free,9) R_v, from the factor's pose to that of the system */
     su_cg_work vectors;
     su_cg_end end; /* of the last system */
     float *work;
@@ -29,7 +30,7 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
-    s->body = body, s->neutral = neutral;
+    s->body = body, s->factor = neutral;
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
                 (s->work = su_arena_alloc(&s->arena, 2 * dofs + SU_HALF_ROWS, sizeof(float))) &&
                 (s->rest = su_arena_alloc(&s->arena, dofs, sizeof(double)));
@@ -53,6 +54,11 @@ void su_turned_solver_free(su_turned_solver *s)
     free(s);
 }
 
+void su_turned_solver_precondition(su_turned_solver *s, const su_cholesky_half *factor, const double *then)
+{
+    s->factor = factor, s->then = then;
+}
+
 void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) { s->complement = complement; }
 
 su_status su_turned_solver_stiffen(su_turned_solver *s, const su_sparse *A, int64_t count,
@@ -71,7 +77,7 @@ static bool precondition(void *context, double *r, double *z)
     if (s->complement) su_complement_tuned_force(s->complement, r);
     if (s->stiffened) su_coarse_space_before(s->stiff, r, s->rest), r = s->rest;
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
-    su_cholesky_half_solve(s->neutral, z, z, s->work);
+    su_cholesky_half_solve(s->factor, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);
@@ -84,8 +90,14 @@ static bool precondition(void *context, double *r, double *z)
 bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const double *turn, double tolerance, int most,
                             const double *b, double *x)
 {
-    for (int64_t f = 0; f < s->body->free_count; f++)
-        su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
+    for (int64_t f = 0; f < s->body->free_count; f++) {
+        int64_t at = 4 * (int64_t)s->body->free_vertex[f];
+        double now[9], then[9];
+        su_quaternion_matrix(turn + at, s->then ? now : s->R + 9 * f);
+        if (!s->then) continue;
+        su_quaternion_matrix(s->then + at, then);
+        su_mult33(now, then, s->R + 9 * f);
+    }
     su_preconditioner B = {precondition, s};
     s->end = SU_CG_INDEFINITE;
     if (!s->stiffened || s->definite) s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);

@@ -17,6 +17,10 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half
                                   su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 
+/* From now on the preconditioner is this factor, of a matrix at a pose with the rotations then (n,4); NULL: the neutral
+ * one. Both are borrowed. */
+void su_turned_solver_precondition(su_turned_solver *solver, const su_cholesky_half *factor, const double *then);
+
 /* From now on systems are solved on C x = 0, with a reaction C' lambda beside b: conjugate gradients with both sides of
  * the preconditioner projected. The complement is borrowed; NULL: no longer. */
 void su_turned_solver_constrain(su_turned_solver *solver, su_complement *complement);

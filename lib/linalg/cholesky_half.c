@@ -27,6 +27,7 @@ struct su_cholesky_half {
     int64_t *values_at;   /* (supernodes + 1) in value */
     int32_t *row;
     uint32_t *value;
+    double *panel; /* the largest, while entries are copied */
 };
 
 /* Words of a row. */
@@ -60,11 +61,9 @@ su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **
     const cholmod_factor *L = su_cholesky_supernodes(factor);
     su_status status;
     su_cholesky_half *s = NULL;
-    double *panel = NULL;
     *out = NULL;
     if (!L) return su_fail(err, SU_NUMERICS, "a copy of a factorization that is not there");
-    const SuiteSparse_long *super = L->super, *pi = L->pi, *px = L->px, *row = L->s, *permutation = L->Perm;
-    const double *value = L->x;
+    const SuiteSparse_long *super = L->super, *pi = L->pi, *row = L->s, *permutation = L->Perm;
     SU_GO(SU_ALLOC(&s, 1, "Cholesky factor", err));
     s->size = (int64_t)L->n, s->supernodes = (int64_t)L->nsuper;
     SU_GO(SU_ALLOC(&s->permutation, s->size, "Cholesky factor", err));
@@ -82,16 +81,23 @@ su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **
         if (width * height > largest) largest = width * height;
     }
     SU_GO(SU_ALLOC(&s->value, s->values_at[s->supernodes], "Cholesky factor", err));
-    SU_GO(SU_ALLOC(&panel, largest, "Cholesky factor", err));
-    for (int64_t k = 0; k < s->supernodes; k++)
-        invert_panel((int)(super[k + 1] - super[k]), (int)(pi[k + 1] - pi[k]), value + px[k], panel,
-                     s->value + s->values_at[k]);
+    SU_GO(SU_ALLOC(&s->panel, largest, "Cholesky factor", err));
+    su_cholesky_half_copy(s, factor);
     *out = s;
     s = NULL;
 done:
-    free(panel);
     su_cholesky_half_free(s);
     return status;
+}
+
+void su_cholesky_half_copy(su_cholesky_half *s, const su_cholesky *factor)
+{
+    const cholmod_factor *L = su_cholesky_supernodes(factor);
+    const SuiteSparse_long *px = L->px;
+    const double *value = L->x;
+    for (int64_t k = 0; k < s->supernodes; k++)
+        invert_panel(s->first[k + 1] - s->first[k], (int)(s->rows_at[k + 1] - s->rows_at[k]), value + px[k], s->panel,
+                     s->value + s->values_at[k]);
 }
 
 SU_INLINE lanes even(words x) { return (lanes)(x << 16); }
@@ -192,6 +198,7 @@ SU_CLONES void su_cholesky_half_solve(const su_cholesky_half *s, const double *b
 void su_cholesky_half_free(su_cholesky_half *s)
 {
     if (!s) return;
-    free(s->permutation), free(s->first), free(s->rows_at), free(s->values_at), free(s->row), free(s->value);
+    free(s->permutation), free(s->first), free(s->rows_at), free(s->values_at), free(s->row), free(s->value),
+        free(s->panel);
     free(s);
 }
