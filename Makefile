@@ -93,9 +93,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
 $(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
-# Meshing is small loops over corners and boxes, with square roots: unrolled and without errno a third faster. Nothing here
+# Meshing and contact are small loops over corners and boxes, with square roots: unrolled and without errno a third faster. Nothing here
 # lets results differ.
-$(BUILD)/lib/geometry/%.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3) -fno-math-errno -fno-trapping-math
+$(BUILD)/lib/geometry/%.o $(BUILD)/lib/contact/%.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3) -fno-math-errno -fno-trapping-math
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
 $(BUILD)/lib/fem/tet_lanes.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_blocks.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/cholesky_half.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 $(BUILD)/lib/geometry/rotation_lanes.o: CFLAGS += -Wno-psabi

@@ -4,6 +4,7 @@
 #include "contact/contact_finder.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 #include "geometry/boxtree.h"
 #include "geometry/mat3.h"
 
@@ -326,17 +327,18 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], doubl
     const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
                  *d = y + 3 * (int64_t)tet[3];
     for (int i = 0; i < 3; i++) {
-        double low = fmin(fmin(a[i], b[i]), fmin(c[i], d[i])), high = fmax(fmax(a[i], b[i]), fmax(c[i], d[i]));
+        double low = su_smaller(su_smaller(a[i], b[i]), su_smaller(c[i], d[i])),
+               high = su_larger(su_larger(a[i], b[i]), su_larger(c[i], d[i]));
         double seam = SEAM * (high - low);
         if (p[i] < low - seam || p[i] > high + seam) return false;
     }
-    double m[9], inverse[9], r[3];
+    double m[9], inverse[9] = {0}, r[3];
     su_tet_edges(a, b, c, d, m);
     if (!(su_inverse3(m, inverse) > 0)) return false;
     su_sub3(p, a, r);
     su_mulv3(inverse, r, bary + 1);
     bary[0] = 1 - bary[1] - bary[2] - bary[3];
-    return fmin(fmin(bary[0], bary[1]), fmin(bary[2], bary[3])) >= -SEAM;
+    return su_smaller(su_smaller(bary[0], bary[1]), su_smaller(bary[2], bary[3])) >= -SEAM;
 }
 
 /* Where a pair's way ends, in the neutral shape. */
@@ -434,7 +436,7 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, cons
         if (pair->bary[j] < -SU_CONTACT_BESIDE) return false;
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double softest = f->k[v];
-    for (int j = 0; j < 3; j++) softest = fmin(softest, f->k[corner[j]]);
+    for (int j = 0; j < 3; j++) softest = su_smaller(softest, f->k[corner[j]]);
     pair->stiffness = softest * body->area[v];
     return true;
 }
@@ -547,8 +549,8 @@ static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
     double most = follow(f->body, f->rest.at, &there);
     const su_contact_pair *rest = f->rest.found.pair + f->rest.first[pair->vertex];
     for (int32_t i = 0; i < f->rest.count[pair->vertex]; i++) {
-        double share = fmin(2 - apart(f->body, pair, rest + i) / slide, 1);
-        most = fmax(most, share * rest[i].depth);
+        double share = su_smaller(2 - apart(f->body, pair, rest + i) / slide, 1);
+        most = su_larger(most, share * rest[i].depth);
     }
     return most;
 }

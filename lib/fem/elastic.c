@@ -373,23 +373,6 @@ void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *
 
 /* ---- sums over tets ---- */
 
-double su_elastic_energy(const su_elastic *elastic, const double *y, int threads)
-{
-    double *part = elastic->scratch, sum = 0;
-    for (int64_t from = 0; from < elastic->t; from += BATCH) {
-        int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t e = from; e < to; e++) {
-            double F[9];
-            su_elastic_gradient(elastic, y, e, F);
-            part[e - from] =
-                elastic->volume[e] * su_material_energy(elastic->material, elastic->mu[e], elastic->lambda[e], F);
-        }
-        for (int64_t e = from; e < to; e++) sum += part[e - from];
-    }
-    return sum;
-}
-
 /* Tets in the group that begins with e. */
 static int lanes_from(int64_t e, int64_t to) { return (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES); }
 
@@ -397,6 +380,21 @@ static int lanes_from(int64_t e, int64_t to) { return (int)(to - e < SU_TET_LANE
 static const double *lane_of(const double *groups, int64_t numbers, int64_t at)
 {
     return groups + at / SU_TET_LANES * numbers + at % SU_TET_LANES;
+}
+
+double su_elastic_energy(const su_elastic *elastic, const double *y, int threads)
+{
+    double *part = elastic->scratch, sum = 0;
+    for (int64_t from = 0; from < elastic->t; from += BATCH) {
+        int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t e = from; e < to; e += SU_TET_LANES)
+            su_tet_energies_lanes(elastic->material, lanes_from(e, to), elastic->tets + 4 * e, y,
+                                  elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
+                                  elastic->mu + e, elastic->lambda + e, part + (e - from));
+        for (int64_t e = from; e < to; e++) sum += part[e - from];
+    }
+    return sum;
 }
 
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads)

@@ -10,9 +10,22 @@
 #include <math.h>
 #include <string.h>
 
+/* As in physics/material.c. */
+SU_INLINE lanes x_less_log1p(lanes x)
+{
+    lanes sum = {0};
+    mask large = magnitude(x) > SU_LOG1P_SMALL;
+    for (int k = SU_LOG1P_TERMS; k >= 2; k--) sum = 1.0 / k - x * sum;
+    sum *= x * x;
+    for (int l = 0; l < SU_TET_LANES; l++)
+        if (large[l]) sum[l] = x[l] - log1p(x[l]);
+    return sum;
+}
+
 #define LAW_REAL lanes
 #define LAW(name) law_##name
 #define LAW_LARGER(a, b) larger(a, (lanes){0} + (b))
+#define LAW_X_LESS_LOG1P(x) x_less_log1p(x)
 #include "physics/material_law.h"
 
 /* Negative eigenvalues of the symmetric A become 0. */
@@ -151,6 +164,30 @@ SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_
         }
         out[i] = sum;
     }
+}
+
+SU_CLONES void su_tet_energies_lanes(su_material material, int count, const int32_t *tets, const double *y,
+                                     const double *offset, const double *inverse, const double *volume,
+                                     const double *mu, const double *lambda, double *energy)
+{
+    lanes edges[9], inv[9], F[9], G[9], U[9], s[3] = {{0}}, V[9], m, l, v, psi = {0};
+    gather(count, tets, y, offset, inverse, edges, inv);
+    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
+    gradient(edges, inv, F);
+    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k];
+    switch (material) { /* as below */
+    case SU_STVK:
+        law_energy(SU_STVK, &m, &l, G, s, &psi);
+        break;
+    case SU_NEOHOOKEAN:
+        law_parameters(SU_NEOHOOKEAN, &m, &l);
+        law_energy(SU_NEOHOOKEAN, &m, &l, G, s, &psi);
+        break;
+    case SU_COROTATIONAL:
+        singular_values(F, U, s, V);
+        law_energy(SU_COROTATIONAL, &m, &l, G, s, &psi);
+    }
+    *(lanes *)__builtin_assume_aligned(energy, 64) = v * psi;
 }
 
 /* Which block belongs to two corners. */

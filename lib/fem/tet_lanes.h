@@ -1,4 +1,4 @@
-/* Forces and tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas as
+/* Energies, forces and tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas as
  * material.h; the derivative is never formed, each 3 x 3 block comes from its spectrum in the frame of the singular
  * vectors. */
 #ifndef SU_FEM_TET_LANES_H
@@ -18,6 +18,11 @@ enum { SU_LANE_FORCES = 12 * SU_TET_LANES, SU_LANE_STIFFNESS = 9 * SU_LANE_BLOCK
 void su_tet_forces_lanes(su_material material, int count, const int32_t *tets, const double *y, const double *offset,
                          const double *inverse, const double *volume, const double *mu, const double *lambda,
                          double *f);
+
+/* Of tets as above. energy (SU_TET_LANES, 64-byte aligned), J. */
+void su_tet_energies_lanes(su_material material, int count, const int32_t *tets, const double *y, const double *offset,
+                           const double *inverse, const double *volume, const double *mu, const double *lambda,
+                           double *energy);
 
 /* Of tets as above. K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
  * (2,3) (3,3) of each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3

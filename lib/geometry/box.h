@@ -7,12 +7,16 @@
 #include <math.h>
 #include <stdint.h>
 
+/* fmin and fmax are calls, for NaN's sake. */
+static inline double su_smaller(double a, double b) { return a < b ? a : b; }
+static inline double su_larger(double a, double b) { return a > b ? a : b; }
+
 /* Corners of the box of points (n,3); without points low is +inf and high -inf. */
 static inline void su_bounding_box(int64_t n, const double *points, double low[3], double high[3])
 {
     for (int c = 0; c < 3; c++) low[c] = INFINITY, high[c] = -INFINITY;
     for (int64_t i = 0; i < 3 * n; i++)
-        low[i % 3] = fmin(low[i % 3], points[i]), high[i % 3] = fmax(high[i % 3], points[i]);
+        low[i % 3] = su_smaller(low[i % 3], points[i]), high[i % 3] = su_larger(high[i % 3], points[i]);
 }
 
 /* Its diagonal; 0 without points. */

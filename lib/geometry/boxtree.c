@@ -1,6 +1,7 @@
 #include "geometry/boxtree.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,10 +62,10 @@ static void build(su_boxtree *tree, const double *boxes, int64_t first, int64_t 
         node->high[i] = centre_high[i] = -DBL_MAX;
         for (int64_t k = first; k < first + count; k++) {
             int32_t item = tree->items[k];
-            node->low[i] = fmin(node->low[i], boxes[6 * item + i]);
-            node->high[i] = fmax(node->high[i], boxes[6 * item + 3 + i]);
-            centre_low[i] = fmin(centre_low[i], centre(boxes, item, i));
-            centre_high[i] = fmax(centre_high[i], centre(boxes, item, i));
+            node->low[i] = su_smaller(node->low[i], boxes[6 * item + i]);
+            node->high[i] = su_larger(node->high[i], boxes[6 * item + 3 + i]);
+            centre_low[i] = su_smaller(centre_low[i], centre(boxes, item, i));
+            centre_high[i] = su_larger(centre_high[i], centre(boxes, item, i));
         }
     }
     node->first = (int32_t)first;
@@ -112,7 +113,7 @@ static su_status of_simplices(const double *x, int64_t t, const int32_t *corners
             double low = DBL_MAX, high = -DBL_MAX;
             for (int c = 0; c < width; c++) {
                 double value = x[3 * (int64_t)corners[width * k + c] + i];
-                low = fmin(low, value), high = fmax(high, value);
+                low = su_smaller(low, value), high = su_larger(high, value);
             }
             boxes[6 * k + i] = low, boxes[6 * k + 3 + i] = high;
         }
@@ -136,10 +137,10 @@ void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t
             double low = DBL_MAX, high = -DBL_MAX;
             for (int32_t j = 0; j < 3 * node->count; j++) {
                 double value = x[3 * (int64_t)triangles[3 * (int64_t)tree->items[node->first + j / 3] + j % 3] + i];
-                low = fmin(low, value), high = fmax(high, value);
+                low = su_smaller(low, value), high = su_larger(high, value);
             }
-            node->low[i] = node->count ? low : fmin(left->low[i], right->low[i]);
-            node->high[i] = node->count ? high : fmax(left->high[i], right->high[i]);
+            node->low[i] = node->count ? low : su_smaller(left->low[i], right->low[i]);
+            node->high[i] = node->count ? high : su_larger(left->high[i], right->high[i]);
         }
     }
 }
@@ -155,10 +156,10 @@ double su_boxtree_refit(su_boxtree *tree, const double *boxes)
             double low = DBL_MAX, high = -DBL_MAX;
             for (int32_t j = node->first; j < node->first + node->count; j++) {
                 const double *box = boxes + 6 * (int64_t)tree->items[j];
-                low = fmin(low, box[i]), high = fmax(high, box[3 + i]);
+                low = su_smaller(low, box[i]), high = su_larger(high, box[3 + i]);
             }
-            node->low[i] = node->count ? low : fmin(left->low[i], right->low[i]);
-            node->high[i] = node->count ? high : fmax(left->high[i], right->high[i]);
+            node->low[i] = node->count ? low : su_smaller(left->low[i], right->low[i]);
+            node->high[i] = node->count ? high : su_larger(left->high[i], right->high[i]);
             size[i] = node->high[i] - node->low[i];
         }
         surface += 2 * (size[0] * size[1] + size[1] * size[2] + size[2] * size[0]);

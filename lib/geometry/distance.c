@@ -1,5 +1,6 @@
 #include "geometry/distance.h"
 
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static double squared_to_box(const su_boxnode *node, const double p[3])
 {
     double sum = 0;
     for (int i = 0; i < 3; i++) {
-        double d = fmax(0.0, fmax(node->low[i] - p[i], p[i] - node->high[i]));
+        double d = su_larger(0.0, su_larger(node->low[i] - p[i], p[i] - node->high[i]));
         sum += d * d;
     }
     return sum;
@@ -95,7 +96,7 @@ static bool ray_meets_box(const su_boxnode *node, const double p[3], const doubl
             continue;
         }
         double a = (node->low[i] - p[i]) / d[i], b = (node->high[i] - p[i]) / d[i];
-        start = fmax(start, fmin(a, b)), end = fmin(end, fmax(a, b));
+        start = su_larger(start, su_smaller(a, b)), end = su_smaller(end, su_larger(a, b));
     }
     return start <= end;
 }

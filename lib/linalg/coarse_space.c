@@ -83,16 +83,47 @@ static void number_dofs(su_coarse_space *s, int64_t count, const su_coarse_colum
         }
 }
 
+/* One entry of A below its diagonal or on it, where Z has its column or its row: counted, or put where `start` says. */
+static void take_entry(su_coarse_space *s, int64_t i, int64_t j, double value, bool count)
+{
+    const int32_t column = s->place[j], row = i != j ? s->place[i] : 0;
+    if (count) {
+        if (column) s->start[column]++;
+        if (row) s->start[row]++;
+        return;
+    }
+    if (column) {
+        int64_t to = s->start[column - 1]++;
+        s->row[to] = i, s->A[to] = value;
+    }
+    if (row) {
+        int64_t to = s->start[row - 1]++;
+        s->row[to] = j, s->A[to] = value;
+    }
+}
+
+/* All entries of A that Z has to do with. A matrix in threes is looked through by threes: Z has all dofs of a vertex, or
+ * none. */
+static void visit_entries(su_coarse_space *s, const su_sparse *A, bool count)
+{
+    for (int64_t j = 0; j < A->size; j++) {
+        const int64_t *row = A->row + A->start[j];
+        const double *value = A->value + A->start[j];
+        int64_t length = A->start[j + 1] - A->start[j], k = 0;
+        int64_t own = A->in_threes ? 3 - j % 3 : length; /* entries of the diagonal block */
+        for (; k < own; k++) take_entry(s, row[k], j, value[k], count);
+        for (; k < length; k += 3) {
+            if (!s->place[j] && !s->place[row[k]]) continue;
+            for (int c = 0; c < 3; c++) take_entry(s, row[k + c], j, value[k + c], count);
+        }
+    }
+}
+
 /* Columns of A, whole, at the dofs of Z: the lower triangle has a part of each in the others. */
 static su_status collect_columns(su_coarse_space *s, const su_sparse *A, su_error *err)
 {
     memset(s->start, 0, (size_t)(s->dofs + 1) * sizeof *s->start);
-    for (int64_t j = 0; j < A->size; j++)
-        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) {
-            int64_t i = A->row[e];
-            if (s->place[j]) s->start[s->place[j]]++;
-            if (i != j && s->place[i]) s->start[s->place[i]]++;
-        }
+    visit_entries(s, A, true);
     for (int64_t d = 0; d < s->dofs; d++) s->start[d + 1] += s->start[d];
     s->entries = s->start[s->dofs];
     if (s->entries > s->entry_room) {
@@ -102,18 +133,7 @@ static su_status collect_columns(su_coarse_space *s, const su_sparse *A, su_erro
         SU_TRY(SU_ALLOC(&s->A, 2 * s->entries, "the coarse space", err));
         s->entry_room = 2 * s->entries;
     }
-    for (int64_t j = 0; j < A->size; j++)
-        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) {
-            int64_t i = A->row[e];
-            if (s->place[j]) {
-                int64_t to = s->start[s->place[j] - 1]++;
-                s->row[to] = i, s->A[to] = A->value[e];
-            }
-            if (i != j && s->place[i]) {
-                int64_t to = s->start[s->place[i] - 1]++;
-                s->row[to] = j, s->A[to] = A->value[e];
-            }
-        }
+    visit_entries(s, A, false);
     for (int64_t d = s->dofs; d > 0; d--) s->start[d] = s->start[d - 1];
     s->start[0] = 0;
     return SU_OK;

@@ -10,9 +10,19 @@
 
 #include <string.h>
 
+/* x - log(1 + x), exact to rounding for small x too */
+static double x_less_log1p(double x)
+{
+    if (fabs(x) > SU_LOG1P_SMALL) return x - log1p(x);
+    double sum = 0;
+    for (int k = SU_LOG1P_TERMS; k >= 2; k--) sum = 1.0 / k - x * sum;
+    return x * x * sum;
+}
+
 #define LAW_REAL double
 #define LAW(name) law_##name
 #define LAW_LARGER(a, b) fmax(a, b)
+#define LAW_X_LESS_LOG1P(x) x_less_log1p(x)
 #include "physics/material_law.h"
 
 int su_material_from_name(const char *name) { return su_choice_find(SU_MATERIAL_NAMES, name, -1); }
@@ -23,60 +33,14 @@ static void minus_identity(const double F[9], double G[9])
     G[0] -= 1, G[4] -= 1, G[8] -= 1;
 }
 
-static double square_norm(const double m[9])
-{
-    double sum = 0;
-    for (int i = 0; i < 9; i++) sum += m[i] * m[i];
-    return sum;
-}
-
-/* Below it the series of log(1 + x) to x^13 ends under rounding (0.05^12 / 14 < 2^-53). */
-#define SMALL 0.05
-
-/* x - log(1 + x), exact to rounding for small x too */
-static double x_minus_log1p(double x)
-{
-    if (fabs(x) > SMALL) return x - log1p(x);
-    double sum = 0;
-    for (int k = 13; k >= 2; k--) sum = 1.0 / k - x * sum;
-    return x * x * sum;
-}
-
-/* Smith et al. 2018, eq. 13-14 with the log term: psi = mu/2 (I_C - 3) + lambda/2 (J - alpha)^2 - mu/2 log(I_C + 1),
- * alpha = 1 + 3/4 mu/lambda, less its value at F = I; the terms linear in G, which cancel, are left out on paper. */
-static double neohookean_energy(double mu, double lambda, const double F[9])
-{
-    double G[9], second, third;
-    minus_identity(F, G);
-    law_volume_change(G, &second, &third);
-    double trace = G[0] + G[4] + G[8], norm = square_norm(G);
-    double j = trace + second + third;    /* J - 1 */
-    double x = 0.25 * (2 * trace + norm); /* (I_C - 3)/4 */
-    return mu * (0.5 * SU_SMITH_REST * norm - SU_SMITH_REST * (second + third) + 0.5 * x_minus_log1p(x)) +
-           0.5 * lambda * j * j;
-}
-
 double su_material_energy(su_material material, double mu, double lambda, const double F[9])
 {
+    double u[9], s[3], v[9], G[9], energy = NAN;
     law_parameters(material, &mu, &lambda);
-    switch (material) {
-    case SU_STVK: {
-        double E[9], G[9];
-        minus_identity(F, G);
-        law_green_strain(G, E);
-        double trace = E[0] + E[4] + E[8];
-        return mu * square_norm(E) + 0.5 * lambda * trace * trace;
-    }
-    case SU_NEOHOOKEAN:
-        return neohookean_energy(mu, lambda, F);
-    case SU_COROTATIONAL: {
-        double u[9], s[3], v[9];
-        su_svd3(F, u, s, v);
-        double a = s[0] - 1, b = s[1] - 1, c = s[2] - 1, t = a + b + c;
-        return mu * (a * a + b * b + c * c) + 0.5 * lambda * t * t;
-    }
-    }
-    return NAN;
+    minus_identity(F, G);
+    if (material == SU_COROTATIONAL) su_svd3(F, u, s, v);
+    law_energy(material, &mu, &lambda, G, s, &energy);
+    return energy;
 }
 
 void su_material_stress(su_material material, double mu, double lambda, const double F[9], double P[9])

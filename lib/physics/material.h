@@ -28,6 +28,10 @@ typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL } su_material
 #define SU_LAME_MU(E, nu) ((E) / (2 * (1 + (nu))))
 #define SU_LAME_LAMBDA(E, nu) ((E) * (nu) / ((1 + (nu)) * (1 - 2 * (nu))))
 
+/* x - log(1 + x): below this by its series to x^13, whose rest is below rounding (0.05^12 / 14 < 2^-53). */
+#define SU_LOG1P_SMALL 0.05
+enum { SU_LOG1P_TERMS = 13 };
+
 /* -1 for another name. */
 int su_material_from_name(const char *name);
 

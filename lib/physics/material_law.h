@@ -3,6 +3,7 @@
  * - LAW_REAL: the number
  * - LAW(name): a function's name for it
  * - LAW_LARGER(a, b): the larger of two of them
+ * - LAW_X_LESS_LOG1P(x), where energies are wanted: x - log(1 + x)
  * - UNROLL_FOR, optional: a loop over entries, unrolled
  *
  * Arguments by address, for how vectors are passed by value depends on the processor. `material` is a constant in each
@@ -61,6 +62,35 @@ LAW_INLINE void LAW(stvk)(const LAW_REAL *mu, const LAW_REAL *lambda, LAW_REAL E
     UNROLL_FOR (int k = 0; k < 9; k++) E[k] *= twice;
     UNROLL_FOR (int k = 0; k < 3; k++) E[4 * k] += pressure;
 }
+
+#ifdef LAW_X_LESS_LOG1P
+/* psi of F = G + I, of SU_COROTATIONAL at the singular values s of F. Stable neo-Hookean is Smith et al. 2018, eq.
+ * 13-14 with the log term: psi = mu/2 (I_C - 3) + lambda/2 (J - alpha)^2 - mu/2 log(I_C + 1), alpha = 1 + 3/4
+ * mu/lambda, less its value at F = I; the terms linear in G, which cancel, are left out on paper. */
+LAW_INLINE void LAW(energy)(su_material material, const LAW_REAL *mu, const LAW_REAL *lambda, const LAW_REAL G[9],
+                            const LAW_REAL s[3], LAW_REAL *energy)
+{
+    LAW_REAL square = G[0] * G[0], second, third, trace = G[0] + G[4] + G[8];
+    UNROLL_FOR (int k = 1; k < 9; k++) square += G[k] * G[k];
+    if (material == SU_NEOHOOKEAN) {
+        LAW(volume_change)(G, &second, &third);
+        LAW_REAL j = trace + second + third;              /* J - 1 */
+        LAW_REAL quarter = 0.25 * (2.0 * trace + square); /* (I_C - 3)/4 */
+        *energy =
+            *mu * (0.5 * SU_SMITH_REST * square - SU_SMITH_REST * (second + third) + 0.5 * LAW_X_LESS_LOG1P(quarter)) +
+            0.5 * *lambda * j * j;
+    } else if (material == SU_STVK) {
+        LAW_REAL E[9];
+        LAW(green_strain)(G, E);
+        square = E[0] * E[0], trace = E[0] + E[4] + E[8];
+        UNROLL_FOR (int k = 1; k < 9; k++) square += E[k] * E[k];
+        *energy = *mu * square + 0.5 * *lambda * trace * trace;
+    } else {
+        LAW_REAL a = s[0] - 1.0, b = s[1] - 1.0, c = s[2] - 1.0, t = a + b + c;
+        *energy = *mu * (a * a + b * b + c * c) + 0.5 * *lambda * t * t;
+    }
+}
+#endif
 
 /* P of F = G + I, exact zero at G = 0; not of SU_COROTATIONAL, whose stress needs the rotation or the singular vectors.
  * c, d, pressure: of LAW(neohookean), for the derivative to come. */
