@@ -5,7 +5,7 @@
 #include "fem/untangle.h"
 #include "fem/volume_barrier.h"
 #include "geometry/mat3.h"
-#include "geometry/rotation.h"
+#include "geometry/rotation_lanes.h"
 #include "geometry/vector.h"
 #include "linalg/cholesky.h"
 
@@ -317,6 +317,18 @@ static void move(const su_fit_solver *solver, const double *x, double length, do
         for (int i = 0; i < 3; i++) out[3 * (int64_t)elastic->free_vertex[f] + i] += length * solver->step[3 * f + i];
 }
 
+/* gradient += scale times the volume of tet e times what its strain (9), F - R, answers at its corners */
+static void add_strain_gradient(su_fit_solver *solver, double scale, int64_t e, const double strain[9])
+{
+    const int32_t *tet = solver->problem.tets + 4 * e;
+    double g[12], f[3], weight = scale * solver->elastic.neutral_volume[e];
+    shape_gradients(solver->elastic.neutral_inverse + 9 * e, g);
+    for (int r = 0; r < 4; r++) {
+        su_mulv3(strain, g + 3 * r, f);
+        for (int i = 0; i < 3; i++) solver->gradient[3 * (int64_t)tet[r] + i] += weight * f[i];
+    }
+}
+
 /* As-rigid-as-possible start: the nearest rotation of every tet (local) and one linear solve with a fixed factor
  * (global) in turn. The rotation of an inverted tet is proper, so this opens most of what Shepard's interpolation
  * folds, where Newton on the elastic energy would be caught. */
@@ -336,17 +348,13 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
     SU_TRY(su_cholesky_factorize(solver->factor, &solver->K, err));
     for (int round = 0; round < START_ROUNDS; round++) {
         memset(solver->gradient, 0, 3 * (size_t)p->n * sizeof(double));
-        for (int64_t e = 0; e < p->t; e++) {
-            const int32_t *tet = p->tets + 4 * e;
-            double F[9], R[9], g[12], f[3], weight = scale * elastic->neutral_volume[e];
-            deformation_gradient(solver, x, e, F);
-            su_nearest_rotation(F, R);
-            for (int i = 0; i < 9; i++) F[i] -= R[i];
-            shape_gradients(elastic->neutral_inverse + 9 * e, g);
-            for (int r = 0; r < 4; r++) {
-                su_mulv3(F, g + 3 * r, f);
-                for (int i = 0; i < 3; i++) solver->gradient[3 * (int64_t)tet[r] + i] += weight * f[i];
-            }
+        for (int64_t from = 0; from < p->t; from += SU_ROTATION_LANES) {
+            int64_t some = p->t - from < SU_ROTATION_LANES ? p->t - from : SU_ROTATION_LANES;
+            double F[9 * SU_ROTATION_LANES], R[9 * SU_ROTATION_LANES];
+            for (int64_t k = 0; k < some; k++) deformation_gradient(solver, x, from + k, F + 9 * k);
+            su_nearest_rotations(some, F, R);
+            for (int64_t i = 0; i < 9 * some; i++) F[i] -= R[i];
+            for (int64_t k = 0; k < some; k++) add_strain_gradient(solver, scale, from + k, F + 9 * k);
         }
         add_data_gradient(solver, skin, x);
         SU_TRY(solve_step(solver, err));
