@@ -41,6 +41,22 @@ static void stiffness(int cells, su_sparse *K)
     free(held), free(young), free(poisson);
 }
 
+/* By three by three entries as entry by entry. */
+static void check_threes(const su_sparse *K)
+{
+    uint64_t seed = 17;
+    int64_t size = K->size;
+    su_sparse plain = *K;
+    plain.in_threes = false;
+    double *x = malloc((size_t)(3 * size) * sizeof *x), *one = x + size, *two = one + size, largest = 0;
+    for (int64_t i = 0; i < size; i++) x[i] = box_random(&seed);
+    assert_true(K->in_threes);
+    su_sparse_multiply(K, x, one), su_sparse_multiply(&plain, x, two);
+    for (int64_t i = 0; i < size; i++) largest = fmax(largest, fabs(two[i]));
+    for (int64_t i = 0; i < size; i++) assert_true(fabs(one[i] - two[i]) < 1e-13 * largest);
+    free(x);
+}
+
 static void check_solve(su_cholesky *factor, const su_sparse *K, int64_t columns)
 {
     uint64_t seed = 11;
@@ -69,6 +85,7 @@ static void test_solves(void **unused)
         su_sparse K;
         su_cholesky *factor;
         stiffness(cells[k], &K);
+        check_threes(&K);
         assert_int_equal(su_cholesky_create(&K, 1, &factor, NULL), SU_OK);
         assert_int_not_equal(su_cholesky_solve(factor, 1, K.value, K.value, NULL), SU_OK); /* nothing factorized */
         for (int round = 0; round < 2; round++) { /* one analysis, several matrices */
@@ -83,8 +100,8 @@ static void test_solves(void **unused)
     }
 }
 
-/* a' B b = b' B a for the inverse B that it stands for, to the rounding of single precision: conjugate gradients live by
- * that. */
+/* a' B b = b' B a for the inverse B that it stands for, to the rounding of single precision: conjugate gradients live
+ * by that. */
 static void assert_symmetric(const su_cholesky_half *half, int64_t size, float *work)
 {
     double *a = malloc((size_t)size * sizeof *a), *b = malloc((size_t)size * sizeof *b),

@@ -1,6 +1,7 @@
 /* Singular values, nearest rotations, quaternions, rigid fits. */
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/rotation_lanes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,10 +171,54 @@ static void test_rigid_fit(void **unused)
     }
 }
 
+/* Eight at once as one by one: turned, stretched, mirrored, flat and empty matrices. */
+static void test_lanes(void **unused)
+{
+    (void)unused;
+    enum { COUNT = 29 };
+    double F[9 * COUNT], R[9 * COUNT], one[9], two[9];
+    for (int k = 0; k < COUNT; k++) {
+        random_rotation(one);
+        for (int i = 0; i < 9; i++) two[i] = (i % 4 == 0) + (k % 4 == 0 ? 0.8 : 0.05) * uniform();
+        su_mul33(one, two, F + 9 * k);
+        for (int i = 0; i < 3; i++) F[9 * k + 3 * i + 2] *= k % 7 == 3 ? -1 : k % 7 == 5 ? 0 : 1;
+        if (k == 12) memset(F + 9 * k, 0, 9 * sizeof *F);
+    }
+    su_nearest_rotations(COUNT, F, R);
+    for (int k = 0; k < COUNT; k++) {
+        su_nearest_rotation(F + 9 * k, one);
+        for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-12);
+    }
+    double q[4 * 4 * COUNT];
+    int32_t tets[4 * COUNT];
+    for (int k = 0; k < COUNT; k++) {
+        double mean[9], turn[9], own[9], v[3], small[4];
+        random_rotation(mean);
+        for (int c = 0; c < 4; c++) { /* up to half a radian apart, and one quaternion the other way round */
+            for (int i = 0; i < 3; i++) v[i] = (k % 5 == 0 ? 1e-4 : 0.25) * uniform();
+            su_quaternion_exp(v, small);
+            su_quaternion_matrix(small, turn);
+            su_mul33(mean, turn, own);
+            su_quaternion_of(own, q + 4 * (4 * k + c));
+            for (int i = 0; i < 4 && c == 2; i++) q[4 * (4 * k + c) + i] *= -1;
+            tets[4 * k + c] = 4 * k + c;
+        }
+    }
+    su_mean_rotations(COUNT, tets, q, R);
+    for (int k = 0; k < COUNT; k++) {
+        const double *corner[4] = {q + 16 * k, q + 16 * k + 4, q + 16 * k + 8, q + 16 * k + 12};
+        su_mean_rotation(corner, one);
+        for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-13);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_svd), cmocka_unit_test(test_svd_keeps_small_values),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_svd),
+                                       cmocka_unit_test(test_svd_keeps_small_values),
                                        cmocka_unit_test(test_nearest_rotation_is_nearest),
-                                       cmocka_unit_test(test_quaternions), cmocka_unit_test(test_rigid_fit)};
+                                       cmocka_unit_test(test_quaternions),
+                                       cmocka_unit_test(test_rigid_fit),
+                                       cmocka_unit_test(test_lanes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The stiffness in vector lanes against the same tet by itself. */
+/* Energy, forces and stiffness in vector lanes against the same tet by itself. */
 #include "box.h"
 #include "fem/elastic.h"
 #include "fem/tet_lanes.h"
@@ -75,6 +75,36 @@ static void lanes_agree_with_single_tets(void **unused)
     free(K);
 }
 
+static void energies_and_forces_agree_with_single_tets(void **unused)
+{
+    (void)unused;
+    uint64_t state = 7;
+    double *f = aligned_alloc(64, SU_LANE_FORCES * sizeof *f), *energy = aligned_alloc(64, SU_TET_LANES * sizeof *f);
+    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+        for (int count = SU_TET_LANES; count > 0; count -= 5) {
+            double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES],
+                lambda[SU_TET_LANES];
+            for (int l = 0; l < SU_TET_LANES; l++) {
+                deform(l, &state, y + 12 * l);
+                su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
+                mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
+            }
+            su_tet_forces_lanes(material, count, corners, y, no_offset, inverse, volume, mu, lambda, f);
+            su_tet_energies_lanes(material, count, corners, y, no_offset, inverse, volume, mu, lambda, energy);
+            for (int l = 0; l < count; l++) {
+                double one[12], alone, size = 1e-3;
+                su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, false, one, NULL,
+                               &alone);
+                for (int i = 0; i < 12; i++) size = fmax(size, fabs(one[i]));
+                for (int i = 0; i < 12; i++)
+                    assert_near(f[SU_TET_LANES * i + l] / size, one[i] / size,
+                                1e-11); /* squashed: rotations to 1e-13 / 1e-3 */
+                assert_near(energy[l] / fmax(alone, 1e-3), alone / fmax(alone, 1e-3), 1e-12);
+            }
+        }
+    free(f), free(energy);
+}
+
 /* Where two singular values vanish the projected derivative is not unique; it must stay finite and symmetric. */
 static void a_collapsed_tet_stays_finite(void **unused)
 {
@@ -97,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_agree_with_single_tets),
+        cmocka_unit_test(energies_and_forces_agree_with_single_tets),
         cmocka_unit_test(a_collapsed_tet_stays_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Energies, forces and tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas as
- * material.h; the derivative is never formed, each 3 x 3 block comes from its spectrum in the frame of the singular
- * vectors. */
+/* Energies, forces and tangent stiffness of several tets at once, one in each lane of the vector units. Same formulas
+ * as material.h; the derivative is never formed: each 3 x 3 block comes in closed form (stable neo-Hookean, exact), or
+ * from its spectrum in the frame of the singular vectors. */
 #ifndef SU_FEM_TET_LANES_H
 #define SU_FEM_TET_LANES_H
 

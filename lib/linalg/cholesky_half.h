@@ -9,7 +9,7 @@ typedef struct su_cholesky_half su_cholesky_half;
 
 /* Copies the numeric factor of `factor`, which must have one (SU_NUMERICS else) and is not needed later. */
 su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **out, su_error *err);
-/* The entries of a numeric factor with the same analysis as that which `half` was made from, in place of those there. */
+/* The entries of a numeric factor with the analysis of that which `half` was made from, in place of those there. */
 void su_cholesky_half_copy(su_cholesky_half *half, const su_cholesky *factor);
 /* Rows that are taken at once. */
 enum { SU_HALF_ROWS = 16 };

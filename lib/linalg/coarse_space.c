@@ -102,8 +102,8 @@ static void take_entry(su_coarse_space *s, int64_t i, int64_t j, double value, b
     }
 }
 
-/* All entries of A that Z has to do with. A matrix in threes is looked through by threes: Z has all dofs of a vertex, or
- * none. */
+/* All entries of A that Z has to do with. A matrix in threes is looked through by threes: Z has all dofs of a vertex
+ * or none. */
 static void visit_entries(su_coarse_space *s, const su_sparse *A, bool count)
 {
     for (int64_t j = 0; j < A->size; j++) {
