@@ -14,8 +14,8 @@ typedef struct su_sparse {
     int64_t *row;     /* (entries) */
     double *value;    /* (entries) */
     int owns_pattern; /* start and row are freed with the matrix */
-    /* Columns 3k, 3k + 1 and 3k + 2 share their rows from 3k + 3 on, which come in such threes too, and have all rows of
-     * their own: products take three by three entries at once. */
+    /* Columns 3k, 3k + 1 and 3k + 2 share their rows from 3k + 3 on, which come in threes too, and have all of their
+     * own rows: products take three by three entries at once. */
     bool in_threes;
 } su_sparse;
 
