@@ -4,6 +4,9 @@
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
 #include "reduce/modes/complementarity.h"
+#include "reduce/modes/handles.h"
+#include "reduce/modes/local_skinning.h"
+#include "reduce/modes/regions.h"
 #include "reduce/modes/skinning_modes.h"
 
 #include <cblas.h>
@@ -570,6 +573,146 @@ static void more_modes_than_there_are_is_said(void **state)
     body_free(&b);
 }
 
+/* Weights (count,n) of regions around points spread over the free flesh. */
+static double *spread_regions(const body *b, int64_t count)
+{
+    su_handle *handles;
+    su_error err = {0};
+    int32_t *region_of = malloc((size_t)b->box.n * sizeof *region_of);
+    double *weight = take(count * b->box.n);
+    const su_tet_mesh mesh = {b->box.n, b->box.t, b->box.vertices, b->box.tets};
+    if (su_handles_spread(b->box.n, b->box.vertices, b->held, count, &handles, &err) ||
+        su_handle_vertices(b->box.n, b->box.vertices, b->box.t, b->box.tets, count, handles, region_of, &err) ||
+        su_bounded_biharmonic(&mesh, count, region_of, weight, NULL, NULL, 1, &err))
+        fail_msg("%s", err.text);
+    su_region_sharpen(count * b->box.n, weight, 0.4, 1);
+    free(handles), free(region_of);
+    return weight;
+}
+
+/* Independent rows over all vertices (rows,n), as dense_modes wants them. */
+static double *whole_rows(const body *b, const su_complementarity *c)
+{
+    double *rows = take(c->rows * b->box.n);
+    int64_t at = 0;
+    for (int64_t p = 0; p < c->panel_count; at += c->panels[p++].rows)
+        for (int64_t k = 0; k < c->panels[p].count; k++)
+            for (int64_t r = 0; r < c->panels[p].rows; r++) {
+                int64_t v = c->panels[p].vertex[k];
+                rows[(at + r) * b->box.n + v] = c->panels[p].value[k * c->panels[p].rows + r] * sqrt(b->mass[v]);
+            }
+    return rows;
+}
+
+static void local_modes_are_those_of_their_regions(void **state)
+{
+    enum { REGIONS = 2, EACH = MODES / REGIONS };
+    (void)state;
+    body b = make(10, 7, 6, true);
+    int64_t n = b.box.n;
+    su_rig_motions rig = bones_of(&b, false);
+    su_complementarity rows = rows_of(&b, &rig);
+    su_skinning_problem problem = problem_of(&b, &rows);
+    double *weight = spread_regions(&b, REGIONS), values[MODES], global[MODES], exact[MODES], *W = take(MODES * n),
+           *V = take(MODES * n), *defined = defined_rows(&b, &rig);
+    const int64_t modes[REGIONS] = {EACH, EACH};
+    const su_skinning_regions regions = {REGIONS, weight, modes};
+    int32_t region[MODES];
+    su_error err = {0};
+    solve(&problem, global, V, NULL);
+    if (su_local_skinning_modes(&problem, &rig, b.mass, b.leak, &regions, values, W, region, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_true(seen(&b, defined, 10 * BONES, W) < 1e-6); /* rows that depend on others to that are dropped */
+    for (int k = 1; k < MODES; k++) assert_true(values[k] >= values[k - 1]);
+    for (int g = 0, of_all = 0; g < REGIONS; g++) {
+        body part = b; /* what lies outside held: a dense solver has the same lowest values */
+        int64_t inside = 0, k = 0;
+        part.held = malloc((size_t)n);
+        for (int64_t v = 0; v < n; v++) {
+            part.held[v] = b.held[v] || weight[g * n + v] == 0, inside += !part.held[v];
+            for (int c = 0; part.held[v] && c < MODES; c++) assert_true(region[c] != g || W[v * MODES + c] == 0);
+        }
+        assert_true(10 * inside < 9 * n && inside > n / 10); /* local, and not nothing */
+        su_complementarity there = rows_of(&part, &rig);
+        double *own = whole_rows(&part, &there);
+        dense_modes(&part, own, there.rows, exact, V);
+        su_complementarity_free(&there);
+        for (int c = 0; c < MODES; c++)
+            if (region[c] == g) {
+                assert_true(fabs(values[c] - exact[k]) < 1e-9 * exact[MODES - 1]);
+                assert_true(values[c] > global[k]); /* of a part of the space */
+                k++, of_all++;
+            }
+        assert_int_equal(k, EACH);
+        assert_true(g < REGIONS - 1 || of_all == MODES);
+        free(part.held), free(own);
+    }
+    free(weight), free(W), free(V), free(defined);
+    su_complementarity_free(&rows);
+    su_rig_motions_free(&rig);
+    body_free(&b);
+}
+
+/* What of a field (n) is outside of the span of W (n,MODES), as a part of its length, in the lumped mass. */
+static double left_of(const body *b, const double *W, const double *field)
+{
+    int64_t n = b->box.n;
+    double *A = take(n * MODES), *y = take(n), whole = 0, left = 0;
+    for (int64_t v = 0; v < n; v++) {
+        double root = sqrt(b->mass[v]);
+        y[v] = root * field[v], whole += y[v] * y[v];
+        for (int c = 0; c < MODES; c++) A[c * n + v] = root * W[v * MODES + c];
+    }
+    assert_int_equal(LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', (int)n, MODES, 1, A, (int)n, y, (int)n), 0);
+    for (int64_t v = MODES; v < n; v++) left += y[v] * y[v];
+    free(A), free(y);
+    return sqrt(left / whole);
+}
+
+/* FCD Fig. 17: what happens in one place, by as many modes of the whole and of that place. */
+static void local_modes_carry_what_happens_in_one_place(void **state)
+{
+    (void)state;
+    body b = make(16, 5, 4, true);
+    int64_t n = b.box.n;
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double *weight = take(n), values[MODES], *W = take(MODES * n), *V = take(MODES * n), *bump = take(n);
+    const int64_t modes = MODES;
+    const su_skinning_regions regions = {1, weight, &modes};
+    su_error err = {0};
+    for (int64_t v = 0; v < n; v++) {
+        const double *x = b.box.vertices + 3 * v;
+        double dx = x[0] - 0.9, dy = x[1] - 0.5, dz = x[2] - 0.2, square = dx * dx + dy * dy + dz * dz;
+        weight[v] = square < 0.16, bump[v] = exp(-square / 0.04);
+    }
+    solve(&problem, values, V, NULL);
+    if (su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_true(left_of(&b, W, bump) < 0.6 * left_of(&b, V, bump));
+    free(weight), free(W), free(V), free(bump);
+    body_free(&b);
+}
+
+static void regions_too_small_are_told(void **state)
+{
+    (void)state;
+    body b = make(5, 4, 4, true);
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double *weight = take(b.box.n), values[MODES], *W = take(MODES * b.box.n);
+    const int64_t modes = MODES;
+    const su_skinning_regions regions = {1, weight, &modes};
+    su_error err = {0};
+    weight[b.box.n - 1] = 1;
+    assert_int_equal(su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err),
+                     SU_INPUT);
+    assert_non_null(strstr(err.text, "region 1: "));
+    su_handle *handles;
+    assert_int_equal(su_handles_spread(b.box.n, b.box.vertices, b.held, b.box.n, &handles, &err), SU_INPUT);
+    assert_null(handles);
+    free(weight), free(W);
+    body_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +727,9 @@ int main(void)
         cmocka_unit_test(covariances_are_sums_over_entries),
         cmocka_unit_test(the_leak_diffuses_from_the_surface),
         cmocka_unit_test(more_modes_than_there_are_is_said),
+        cmocka_unit_test(local_modes_are_those_of_their_regions),
+        cmocka_unit_test(local_modes_carry_what_happens_in_one_place),
+        cmocka_unit_test(regions_too_small_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,12 @@
 #include "io/table.h"
 #include "linalg/principal.h"
 #include "reduce/modes/complementarity.h"
+#include "reduce/modes/local_skinning.h"
+#include "reduce/modes/regions.h"
 #include "reduce/modes/skinning_modes.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,12 +203,15 @@ static su_status check_options(const job *j)
     const settings *set = j->set;
     if (set->rigid_body && set->unconstrained)
         return su_fail(&j->tool->err, SU_USAGE, "--rigid-body and --unconstrained exclude each other");
-    if (set->motion.count || set->shots.count || set->handles || set->regions || set->planes.count ||
-        set->colliders.count || set->poses.count || set->reuse || set->linear || set->contact != CONTACT_NONE ||
-        set->matrices || set->keep_rigid)
-        return su_fail(&j->tool->err, SU_USAGE,
-                       "skinning modes are of the neutral pose and the whole flesh: no options of linear modes but -r "
-                       "go with --kind skinning");
+    if (set->local && (set->handles || set->regions))
+        return su_fail(&j->tool->err, SU_USAGE, "--local excludes --handles and --regions");
+    if (set->motion.count || set->shots.count || set->region_modes || set->planes.count || set->colliders.count ||
+        set->poses.count || set->reuse || set->linear || set->contact != CONTACT_NONE || set->matrices ||
+        set->keep_rigid)
+        return su_fail(
+            &j->tool->err, SU_USAGE,
+            "skinning modes are of the neutral pose: no options of linear modes but -r, --handles, --regions "
+            "and --eta go with --kind skinning");
     return SU_OK;
 }
 
@@ -218,6 +224,65 @@ static su_status neutral_row(const job *j, int64_t *row)
                    j->tool->inputs.items[1]);
 }
 
+/* Where local modes live, and how many live where: out->k modes in all. */
+typedef struct local_regions {
+    su_skinning_regions regions;
+    double *weight; /* (count,n) */
+    int64_t *modes; /* (count) */
+} local_regions;
+
+static void local_regions_free(local_regions *l) { free(l->weight), free(l->modes); }
+
+/* The handles of --local, --handles or --regions and the share of -r that each region has; none without these. */
+static su_status find_regions(job *j, const uint8_t *held, local_regions *l, int64_t *k)
+{
+    su_error *err = &j->tool->err;
+    int64_t count;
+    SU_TRY(read_handles(j));
+    if (j->set->local) {
+        SU_TRY(su_handles_spread(j->tet.n, j->tet.vertices, held, j->set->local, &j->handles, err));
+        j->handle_count = j->set->local;
+    }
+    if (!j->handles) return SU_OK;
+    count = su_handle_regions(j->handle_count, j->handles, NULL);
+    SU_TRY(SU_ALLOC(&l->modes, count, "regions", err));
+    for (int64_t g = 0; g < count; g++) /* -r or one each, evenly, the first have what is over */
+        l->modes[g] = *k < count ? 1 : *k / count + (g < *k % count);
+    *k = *k < count ? count : *k;
+    l->regions = (su_skinning_regions){.count = count, .modes = l->modes};
+    return SU_OK;
+}
+
+static su_status weigh_regions(job *j, local_regions *l)
+{
+    su_error *err = &j->tool->err;
+    const su_tet *tet = &j->tet;
+    int64_t count = l->regions.count, bare = 0;
+    int32_t *region_of = NULL;
+    double started = su_seconds();
+    su_status status;
+    SU_GO(SU_ALLOC(&region_of, tet->n, "regions", err));
+    SU_GO(SU_ALLOC(&l->weight, count * tet->n, "regions", err));
+    SU_GO(su_handle_vertices(tet->n, tet->vertices, tet->t, tet->tets, j->handle_count, j->handles, region_of, err));
+    SU_GO(su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, count, region_of, l->weight,
+                                NULL, NULL, j->tool->threads, err));
+    su_region_sharpen(count * tet->n, l->weight, j->set->eta, j->set->kappa);
+    l->regions.weight = l->weight;
+    for (int64_t v = 0; v < tet->n; v++) {
+        bool in = false;
+        for (int64_t g = 0; g < count && !in; g++) in = l->weight[g * tet->n + v] > 0;
+        bare += !in;
+    }
+    su_stats_stage(j->tool, "regions", su_seconds() - started);
+    su_stats_integer(j->tool, "regions", count);
+    if (bare)
+        su_note(j->tool, "%lld regions; %.1f %% of the flesh's vertices are in none and will not move",
+                (long long)count, 100 * (double)bare / (double)tet->n);
+done:
+    free(region_of);
+    return status;
+}
+
 su_status skinning_run(job *j)
 {
     su_tool *tool = j->tool;
@@ -228,18 +293,20 @@ su_status skinning_run(job *j)
     su_rig_motions motions = {0};
     su_complementarity rig = {0};
     su_skinning_report report;
+    local_regions local = {0};
     uint8_t *held = NULL;
     double *mass = NULL, started = su_seconds();
     int64_t row;
     su_status status;
     SU_GO(check_options(j));
     SU_GO(neutral_row(j, &row));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.weights, out.n * out.k, err));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.eigenvalues, out.k, err));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
     SU_GO(SU_ALLOC(&held, tet->n, "held vertices", err));
     SU_GO(SU_ALLOC(&mass, tet->n, "masses", err));
     for (int64_t k = 0; k < tet->fixed_count && !set->no_hold; k++) held[tet->fixed[k]] = 1;
+    SU_GO(find_regions(j, held, &local, &out.k));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.weights, out.n * out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.eigenvalues, out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
     SU_GO(make_leak(j, out.leak));
     if (!set->unconstrained) {
         SU_GO(read_rig(j, &motions));
@@ -259,7 +326,12 @@ su_status skinning_run(job *j)
                                          .density = j->fit.density,
                                          .rig = set->unconstrained ? NULL : &rig,
                                          .covariance = (su_covariance)set->covariance};
-    SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
+    if (local.regions.count) {
+        SU_GO(weigh_regions(j, &local));
+        SU_GO(su_local_skinning_modes(&problem, set->unconstrained ? NULL : &motions, mass, out.leak, &local.regions,
+                                      out.eigenvalues, out.weights, NULL, &report, &tool->progress, err));
+    } else
+        SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
     report_modes(tool, &out, &report);
     SU_GO(make_skinning_meta(j, &out));
     SU_GO(su_skinning_save(tool->output, &out, err));
@@ -268,6 +340,7 @@ done:
     su_rig_motions_free(&motions);
     su_complementarity_free(&rig);
     su_skinning_free(&out);
+    local_regions_free(&local);
     free(held), free(mass);
     return status;
 }
