@@ -476,9 +476,10 @@ static const su_option options[] = {
      .kind = SU_OPT_INT,
      .target = &set.shapes,
      .argument = "N",
-     .low = 1,
+     .low = 0,
      .high = 200,
-     .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes "
+     .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes, or of what "
+             "these do not make of its skins: dual quaternions, sculpts; 0: none "
              "(default: 10)."},
     {.name = "local",
      .kind = SU_OPT_INT,

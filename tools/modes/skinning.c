@@ -15,6 +15,7 @@
 #include "reduce/modes/complementarity.h"
 #include "reduce/modes/local_skinning.h"
 #include "reduce/modes/regions.h"
+#include "reduce/modes/rig_residuals.h"
 #include "reduce/modes/skinning_modes.h"
 
 #include <math.h>
@@ -24,6 +25,12 @@
 
 /* Principal shapes of a rig without bones end where they leave this part of the skin's diagonal. */
 #define SHAPES_LEAVE 1e-3
+
+/* Of a rig with bones or blend shapes, what these do not make of its skins is looked for down to this part of the
+ * diagonal, which is what `sim --crowd` takes for a skin that bones make by themselves, and in so many frames of a
+ * clip at most. */
+#define RESIDUALS_LEAVE 1e-4
+enum { RESIDUAL_FRAMES = 64 };
 
 /* What an ANIM or a POSES file says of the rig. */
 typedef struct skin_rig {
@@ -65,22 +72,42 @@ static su_status load_skin(su_tool *tool, const char *path, const su_tet *tet, s
                                           (long long)s->nbar, (long long)tet->nbar);
 }
 
-/* Principal shapes of the skins (count,nbar,3), for a rig that has neither bones nor blend shapes. */
-static su_status principal_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
+/* Skins (*count,nbar,3) of all poses, or of at most RESIDUAL_FRAMES frames of a clip, evenly. */
+static su_status take_skins(const skin_rig *s, int64_t *count, float **skins, su_error *err)
 {
-    int64_t size = 3 * s->nbar;
+    int64_t size = 3 * s->nbar, step = s->points ? (s->frames + RESIDUAL_FRAMES - 1) / RESIDUAL_FRAMES : 1;
+    *count = (s->frames + step - 1) / step;
+    SU_TRY(SU_ALLOC(skins, *count * size, "skins", err));
+    for (int64_t f = 0; f < *count; f++)
+        for (int64_t k = 0; k < size; k++)
+            (*skins)[f * size + k] = s->points ? s->points[f * step * size + k] : (float)s->shapes[f * step * size + k];
+    return SU_OK;
+}
+
+/* Shapes (*count,nbar,3): the principal ones of the skins, of a rig that has neither bones nor blend shapes; else the
+ * blend shapes, then the principal ones of what bones and these do not make of the skins. */
+static su_status find_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
+{
+    int64_t size = 3 * s->nbar, frames = s->frames;
+    bool known = s->bones + s->morphs > 0, residuals = known && frames > 1 && wanted > 0;
     float *points = NULL;
     su_principal principal = {0};
     su_status status;
-    if (!s->points) {
-        SU_GO(SU_ALLOC(&points, s->frames * size, "skins", err));
-        for (int64_t k = 0; k < s->frames * size; k++) points[k] = (float)s->shapes[k];
-    }
-    SU_GO(su_principal_shapes(s->frames, size, points ? points : s->points, wanted,
-                              SHAPES_LEAVE * su_box_diagonal(s->nbar, s->neutral), &principal, err));
-    *count = principal.count;
-    SU_GO(SU_ALLOC(shapes, principal.count * size, "shapes", err));
-    for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[k] = (double)principal.shapes[k];
+    if (residuals) {
+        SU_GO(take_skins(s, &frames, &points, err));
+        SU_GO(su_rig_residuals(
+            &(su_rig_skins){s->nbar, s->bones, s->morphs, frames, s->neutral, s->weights, s->morph, points}, points,
+            err));
+    } else if (!s->points)
+        SU_GO(take_skins(s, &frames, &points, err));
+    if (!known || residuals)
+        SU_GO(su_principal_shapes(frames, size, points ? points : s->points, wanted,
+                                  (known ? RESIDUALS_LEAVE : SHAPES_LEAVE) * su_box_diagonal(s->nbar, s->neutral),
+                                  &principal, err));
+    *count = s->morphs + principal.count;
+    SU_GO(SU_ALLOC(shapes, *count * size, "shapes", err));
+    if (s->morphs) memcpy(*shapes, s->morph, (size_t)(s->morphs * size) * sizeof **shapes);
+    for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[s->morphs * size + k] = (double)principal.shapes[k];
 done:
     su_principal_free(&principal);
     free(points);
@@ -103,16 +130,19 @@ static su_status read_rig(job *j, su_rig_motions *motions)
                        "or --unconstrained)");
     SU_GO(load_skin(j->tool, path, &j->tet, &skin));
     const su_skin_ties ties = {j->tet.n, j->tet.nbar, j->tet.ties, j->tet.shepard_index, j->tet.shepard_weight};
-    if (skin.bones + skin.morphs == 0) SU_GO(principal_shapes(&skin, set->shapes, &count, &shapes, err));
-    if (skin.bones + skin.morphs + count == 0) {
+    SU_GO(find_shapes(&skin, set->shapes, &count, &shapes, err));
+    if (skin.bones + count == 0) {
         status = su_fail(err, SU_INPUT,
                          "%s: has no bones, no blend shapes and no motion, so that nothing is known of the rig; "
                          "--rigid-body or --unconstrained do without",
                          path);
         goto done;
     }
-    status = su_rig_motions_create(&ties, skin.bones, skin.weights, skin.morphs ? skin.morphs : count,
-                                   skin.morphs ? skin.morph : shapes, motions, err);
+    su_stats_integer(j->tool, "rig_shapes", count);
+    if (skin.bones + skin.morphs && count > skin.morphs)
+        su_note(j->tool, "%s: %lld shapes of the rig beside its bones and blend shapes", path,
+                (long long)(count - skin.morphs));
+    status = su_rig_motions_create(&ties, skin.bones, skin.weights, count, shapes, motions, err);
 done:
     skin_rig_free(&skin);
     free(shapes);
