@@ -4,6 +4,11 @@
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
 #include "reduce/modes/complementarity.h"
+#include "reduce/modes/handles.h"
+#include "linalg/principal.h"
+#include "reduce/modes/local_skinning.h"
+#include "reduce/modes/regions.h"
+#include "reduce/modes/rig_residuals.h"
 #include "reduce/modes/skinning_modes.h"
 
 #include <cblas.h>
@@ -570,6 +575,246 @@ static void more_modes_than_there_are_is_said(void **state)
     body_free(&b);
 }
 
+/* Weights (count,n) of regions around points spread over the free flesh. */
+static double *spread_regions(const body *b, int64_t count)
+{
+    su_handle *handles;
+    su_error err = {0};
+    int32_t *region_of = malloc((size_t)b->box.n * sizeof *region_of);
+    double *weight = take(count * b->box.n);
+    const su_tet_mesh mesh = {b->box.n, b->box.t, b->box.vertices, b->box.tets};
+    if (su_handles_spread(b->box.n, b->box.vertices, b->held, count, &handles, &err) ||
+        su_handle_vertices(b->box.n, b->box.vertices, b->box.t, b->box.tets, count, handles, region_of, &err) ||
+        su_bounded_biharmonic(&mesh, count, region_of, weight, NULL, NULL, 1, &err))
+        fail_msg("%s", err.text);
+    su_region_sharpen(count * b->box.n, weight, 0.4, 1);
+    free(handles), free(region_of);
+    return weight;
+}
+
+/* Independent rows over all vertices (rows,n), as dense_modes wants them. */
+static double *whole_rows(const body *b, const su_complementarity *c)
+{
+    double *rows = take(c->rows * b->box.n);
+    int64_t at = 0;
+    for (int64_t p = 0; p < c->panel_count; at += c->panels[p++].rows)
+        for (int64_t k = 0; k < c->panels[p].count; k++)
+            for (int64_t r = 0; r < c->panels[p].rows; r++) {
+                int64_t v = c->panels[p].vertex[k];
+                rows[(at + r) * b->box.n + v] = c->panels[p].value[k * c->panels[p].rows + r] * sqrt(b->mass[v]);
+            }
+    return rows;
+}
+
+static void local_modes_are_those_of_their_regions(void **state)
+{
+    enum { REGIONS = 2, EACH = MODES / REGIONS };
+    (void)state;
+    body b = make(10, 7, 6, true);
+    int64_t n = b.box.n;
+    su_rig_motions rig = bones_of(&b, false);
+    su_complementarity rows = rows_of(&b, &rig);
+    su_skinning_problem problem = problem_of(&b, &rows);
+    double *weight = spread_regions(&b, REGIONS), values[MODES], global[MODES], exact[MODES], *W = take(MODES * n),
+           *V = take(MODES * n), *defined = defined_rows(&b, &rig);
+    const int64_t modes[REGIONS] = {EACH, EACH};
+    const su_skinning_regions regions = {REGIONS, weight, modes};
+    int32_t region[MODES];
+    su_error err = {0};
+    solve(&problem, global, V, NULL);
+    if (su_local_skinning_modes(&problem, &rig, b.mass, b.leak, &regions, values, W, region, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_true(seen(&b, defined, 10 * BONES, W) < 1e-6); /* rows that depend on others to that are dropped */
+    for (int k = 1; k < MODES; k++) assert_true(values[k] >= values[k - 1]);
+    for (int g = 0, of_all = 0; g < REGIONS; g++) {
+        body part = b; /* what lies outside held: a dense solver has the same lowest values */
+        int64_t inside = 0, k = 0;
+        part.held = malloc((size_t)n);
+        for (int64_t v = 0; v < n; v++) {
+            part.held[v] = b.held[v] || weight[g * n + v] == 0, inside += !part.held[v];
+            for (int c = 0; part.held[v] && c < MODES; c++) assert_true(region[c] != g || W[v * MODES + c] == 0);
+        }
+        assert_true(10 * inside < 9 * n && inside > n / 10); /* local, and not nothing */
+        su_complementarity there = rows_of(&part, &rig);
+        double *own = whole_rows(&part, &there);
+        dense_modes(&part, own, there.rows, exact, V);
+        su_complementarity_free(&there);
+        for (int c = 0; c < MODES; c++)
+            if (region[c] == g) {
+                assert_true(fabs(values[c] - exact[k]) < 1e-9 * exact[MODES - 1]);
+                assert_true(values[c] > global[k]); /* of a part of the space */
+                k++, of_all++;
+            }
+        assert_int_equal(k, EACH);
+        assert_true(g < REGIONS - 1 || of_all == MODES);
+        free(part.held), free(own);
+    }
+    free(weight), free(W), free(V), free(defined);
+    su_complementarity_free(&rows);
+    su_rig_motions_free(&rig);
+    body_free(&b);
+}
+
+/* What of a field (n) is outside of the span of W (n,MODES), as a part of its length, in the lumped mass. */
+static double left_of(const body *b, const double *W, const double *field)
+{
+    int64_t n = b->box.n;
+    double *A = take(n * MODES), *y = take(n), whole = 0, left = 0;
+    for (int64_t v = 0; v < n; v++) {
+        double root = sqrt(b->mass[v]);
+        y[v] = root * field[v], whole += y[v] * y[v];
+        for (int c = 0; c < MODES; c++) A[c * n + v] = root * W[v * MODES + c];
+    }
+    assert_int_equal(LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', (int)n, MODES, 1, A, (int)n, y, (int)n), 0);
+    for (int64_t v = MODES; v < n; v++) left += y[v] * y[v];
+    free(A), free(y);
+    return sqrt(left / whole);
+}
+
+/* FCD Fig. 17: what happens in one place, by as many modes of the whole and of that place. */
+static void local_modes_carry_what_happens_in_one_place(void **state)
+{
+    (void)state;
+    body b = make(16, 5, 4, true);
+    int64_t n = b.box.n;
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double *weight = take(n), values[MODES], *W = take(MODES * n), *V = take(MODES * n), *bump = take(n);
+    const int64_t modes = MODES;
+    const su_skinning_regions regions = {1, weight, &modes};
+    su_error err = {0};
+    for (int64_t v = 0; v < n; v++) {
+        const double *x = b.box.vertices + 3 * v;
+        double dx = x[0] - 0.9, dy = x[1] - 0.5, dz = x[2] - 0.2, square = dx * dx + dy * dy + dz * dz;
+        weight[v] = square < 0.16, bump[v] = exp(-square / 0.04);
+    }
+    solve(&problem, values, V, NULL);
+    if (su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_true(left_of(&b, W, bump) < 0.6 * left_of(&b, V, bump));
+    free(weight), free(W), free(V), free(bump);
+    body_free(&b);
+}
+
+/* The skin of a rig of dual quaternions: two bones of weights that are even along the bar, the second turned about its
+ * axis by `angle` and about y by half of that. Linear: the same by linear blend skinning. */
+static void twist(const body *b, double angle, bool linear, double *x)
+{
+    for (int64_t v = 0; v < b->box.n; v++) {
+        const double *X = b->box.vertices + 3 * v;
+        double w = X[0] / (0.1 * 16), a = linear ? angle : w * angle, share = linear ? w : 1, turned[3];
+        double y = cos(a) * (X[1] - 0.25) - sin(a) * (X[2] - 0.2), z = sin(a) * (X[1] - 0.25) + cos(a) * (X[2] - 0.2);
+        turned[0] = cos(a / 2) * X[0] + sin(a / 2) * z, turned[1] = 0.25 + y;
+        turned[2] = 0.2 - sin(a / 2) * X[0] + cos(a / 2) * z;
+        for (int i = 0; i < 3; i++) x[3 * v + i] = (1 - share) * X[i] + share * turned[i];
+    }
+}
+
+/* What the subspace of W (n,MODES) sees of the rig's velocity as it twists on from an angle, weighted by the leak, as a
+ * part of its length: 0 where the modes leave the animator's motion alone. */
+static double leaks(const body *b, const double *W, double angle)
+{
+    enum { COLUMNS = 4 * MODES };
+    int64_t n = b->box.n;
+    const double step = 1e-5;
+    double *A = take(COLUMNS * n), *before = take(3 * n), *after = take(3 * n), *y = take(3 * n), whole = 0, in = 0;
+    double size[COLUMNS];
+    twist(b, angle - step, false, before), twist(b, angle + step, false, after);
+    for (int64_t v = 0; v < n; v++)
+        for (int c = 0; c < COLUMNS; c++)
+            A[c * n + v] = sqrt(b->mass[v]) * W[v * MODES + c / 4] * (c % 4 < 3 ? b->box.vertices[3 * v + c % 4] : 1);
+    for (int64_t k = 0; k < 3 * n; k++) {
+        y[k % 3 * n + k / 3] = sqrt(b->mass[k / 3]) * b->leak[k / 3] * (after[k] - before[k]) / step;
+        whole += pow(y[k % 3 * n + k / 3], 2);
+    }
+    double *tau = take(COLUMNS);
+    assert_int_equal(LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (int)n, COLUMNS, A, (int)n, tau), 0);
+    for (int c = 0; c < COLUMNS; c++) size[c] = fabs(A[c * n + c]);
+    assert_true(size[COLUMNS - 1] > 0);
+    assert_int_equal(LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'T', (int)n, 3, COLUMNS, A, (int)n, tau, y, (int)n), 0);
+    for (int i = 0; i < 3; i++) in += pow(cblas_dnrm2(COLUMNS, y + i * n, 1), 2);
+    free(A), free(before), free(after), free(y), free(tau);
+    return sqrt(in / whole);
+}
+
+/* Modes under the rows of the bones and of what these do not make of the skin at `poses` angles from 0 to 2; the
+ * number of shapes. */
+static int64_t modes_over_poses(const body *b, int64_t poses, bool linear, double *W)
+{
+    int64_t n = b->box.n;
+    float *skins = calloc((size_t)(3 * poses * n), sizeof *skins), *weights = malloc((size_t)(2 * n) * sizeof *weights);
+    double *x = take(3 * n), *one = take(n), values[MODES];
+    int32_t *index = malloc((size_t)n * sizeof *index);
+    su_principal principal;
+    su_rig_motions rig;
+    su_error err = {0};
+    for (int64_t v = 0; v < n; v++) {
+        index[v] = (int32_t)v, one[v] = 1;
+        weights[2 * v + 1] = (float)(b->box.vertices[3 * v] / (0.1 * 16)), weights[2 * v] = 1 - weights[2 * v + 1];
+    }
+    for (int64_t p = 0; p < poses; p++) {
+        twist(b, poses > 1 ? 2.0 * (double)p / (double)(poses - 1) : 0, linear, x);
+        for (int64_t k = 0; k < 3 * n; k++) skins[3 * p * n + k] = (float)x[k];
+    }
+    const su_rig_skins of = {n, 2, 0, poses, b->box.vertices, weights, NULL, skins};
+    if (su_rig_residuals(&of, skins, &err) ||
+        su_principal_shapes(poses, 3 * n, skins, poses, 1e-4, &principal, &err)) /* of 1.6 m */
+        fail_msg("%s", err.text);
+    for (int64_t k = 0; k < 3 * n; k++) x[k] = 0;
+    double *shapes = take(3 * n * (principal.count + 1));
+    for (int64_t k = 0; k < principal.count * 3 * n; k++) shapes[k] = (double)principal.shapes[k];
+    const su_skin_ties ties = {n, n, 1, index, one};
+    if (su_rig_motions_create(&ties, 2, weights, principal.count, shapes, &rig, &err)) fail_msg("%s", err.text);
+    su_complementarity rows = rows_of(b, &rig);
+    su_skinning_problem problem = problem_of(b, &rows);
+    solve(&problem, values, W, NULL);
+    int64_t count = principal.count;
+    su_complementarity_free(&rows);
+    su_rig_motions_free(&rig);
+    su_principal_free(&principal);
+    free(skins), free(weights), free(x), free(one), free(index), free(shapes);
+    return count;
+}
+
+static void modes_over_example_poses_leave_rigs_alone_that_are_not_linear(void **state)
+{
+    static const double unseen[] = {0.25, 0.75, 1.25, 1.75}; /* between five poses */
+    (void)state;
+    body b = make(16, 5, 4, true);
+    double *W = take(MODES * b.box.n), neutral = 0, united = 0;
+    assert_int_equal(modes_over_poses(&b, 5, true, W), 0); /* bones make all of a linear rig */
+    assert_int_equal(modes_over_poses(&b, 1, false, W), 0);
+    assert_true(leaks(&b, W, 0) < 1e-4); /* at the neutral pose dual quaternions are linear */
+    for (int k = 0; k < 4; k++) neutral = fmax(neutral, leaks(&b, W, unseen[k]));
+    int64_t count = modes_over_poses(&b, 5, false, W);
+    assert_true(count >= 1 && count <= 4);
+    for (int k = 0; k < 4; k++) united = fmax(united, leaks(&b, W, unseen[k]));
+    print_message("leaks at most %.1e of the rig's motion, under %lld shapes %.1e\n", neutral, (long long)count,
+                  united);
+    assert_true(neutral > 1e-3 && united < 0.1 * neutral);
+    free(W);
+    body_free(&b);
+}
+
+static void regions_too_small_are_told(void **state)
+{
+    (void)state;
+    body b = make(5, 4, 4, true);
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double *weight = take(b.box.n), values[MODES], *W = take(MODES * b.box.n);
+    const int64_t modes = MODES;
+    const su_skinning_regions regions = {1, weight, &modes};
+    su_error err = {0};
+    weight[b.box.n - 1] = 1;
+    assert_int_equal(su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err),
+                     SU_INPUT);
+    assert_non_null(strstr(err.text, "region 1: "));
+    su_handle *handles;
+    assert_int_equal(su_handles_spread(b.box.n, b.box.vertices, b.held, b.box.n, &handles, &err), SU_INPUT);
+    assert_null(handles);
+    free(weight), free(W);
+    body_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +829,10 @@ int main(void)
         cmocka_unit_test(covariances_are_sums_over_entries),
         cmocka_unit_test(the_leak_diffuses_from_the_surface),
         cmocka_unit_test(more_modes_than_there_are_is_said),
+        cmocka_unit_test(local_modes_are_those_of_their_regions),
+        cmocka_unit_test(local_modes_carry_what_happens_in_one_place),
+        cmocka_unit_test(modes_over_example_poses_leave_rigs_alone_that_are_not_linear),
+        cmocka_unit_test(regions_too_small_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

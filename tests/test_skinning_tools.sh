@@ -92,6 +92,44 @@ import numpy as np
 s = np.load('free.npz')
 W, lam = s['weights'], s['eigenvalues']
 assert lam[0] < 1e-9 * lam[1] and np.ptp(W[:, 0]) < 1e-6 * W[0, 0] and 'rig_rows' not in s.files"; echo $?)" "$(cat err)"
+"$python" "$here/make_arm.py" arm.glb 120 16 12 0.3
+for way in lbs dqs; do
+    must "$BIN/supple-import" arm.glb --skinning $way -q -o $way.anim.npz
+    must "$BIN/supple-poses" $way.anim.npz -m 4 -q -o $way.poses.npz
+done
+must "$BIN/supple-mesh" lbs.poses.npz --tets 1500 -q -o arm.tet.npz
+must "$BIN/supple-fit" arm.tet.npz lbs.poses.npz -q -o arm.fit.npz
+for way in lbs dqs; do must "$BIN/supple-modes" --kind skinning arm.tet.npz arm.fit.npz $way.poses.npz -q -r 6 -o $way.npz; done
+must "$BIN/supple-modes" --kind skinning arm.tet.npz arm.fit.npz dqs.poses.npz --shapes 0 -q -r 6 -o none.npz
+run "$BIN/supple-modes" --kind skinning arm.tet.npz arm.fit.npz dqs.anim.npz -r 6 -o clip.npz
+check "dual quaternions give shapes beside the bones, linear skinning none" "$([ $status = 0 ] && grep -q 'shapes of the rig beside its bones' err && "$python" -c "
+import numpy as np
+lbs, dqs, none, clip, X = (np.load(n) for n in ('lbs.npz', 'dqs.npz', 'none.npz', 'clip.npz', 'arm.tet.npz'))
+assert 'rig_shapes' not in lbs.files and 'rig_shapes' not in none.files and len(dqs['rig_shapes']) >= 1 and len(clip['rig_shapes']) >= 1
+assert np.array_equal(dqs['rig_rows'], lbs['rig_rows']) and np.array_equal(none['weights'], lbs['weights'])
+X = X['vertices']
+def seen(s): return max(np.abs(np.einsum('kvi,v,vb->kib', dqs['rig_shapes'], c, s['weights'])).max() for c in (np.ones(len(X)), *X.T)) / np.linalg.norm(s['weights'], axis=0).max()
+assert seen(dqs) < 1e-14 and seen(lbs) > 1e-8, (seen(dqs), seen(lbs))"; echo $?)" "$(cat err)"
+run $modes t.anim.npz --local 6 -r 20 -o local.npz -j 2
+run $modes t.anim.npz --local 6 -r 20 -o local1.npz -j 1
+check "local modes: small supports, ascending, the same bytes for any number of threads" "$([ $status = 0 ] && cmp local.npz local1.npz && "$python" -c "
+import numpy as np
+s, t, g = np.load('local.npz'), np.load('c.tet.npz'), np.load('c.skinning.npz')
+W, lam = s['weights'], s['eigenvalues']
+free = np.setdiff1d(np.arange(len(W)), t['fixed'])
+assert W.shape[1] == 20 and np.all(np.diff(lam) >= 0) and np.all(W[t['fixed']] == 0)
+part = (W[free] != 0).mean(0)
+assert part.max() < 0.95 and np.median(part) < 0.5 and (W[free] != 0).any(1).mean() > 0.9, part
+assert len({tuple(c) for c in (W != 0).T}) >= 6     # a support a region at least
+assert np.array_equal(s['rig_rows'], g['rig_rows']) and np.abs(s['rig_rows'] @ W).max() < 1e-6 * np.linalg.norm(W, axis=0).max()"; echo $?)" "$(cat err)"
+run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz local.npz --clusters 40 -q -o local.model.npz
+[ $status != 0 ] || run "$BIN/supple-sim" local.model.npz t.anim.npz -q -o local.sim.npz
+check "and a shot in them" "$([ $status = 0 ] && "$python" -c "
+import numpy as np
+q = np.load('local.sim.npz')['q']
+assert np.isfinite(q).all() and np.abs(q).max() > 0"; echo $?)" "$(cat err)"
+run $modes t.anim.npz --local 6 --handles c.csv -o x.npz
+check "regions of both kinds are refused" "$([ $status = 2 ] && [ ! -e x.npz ]; echo $?)" "$status $(cat err)"
 "$python" -c "
 import numpy as np
 t = np.load('c.tet.npz')

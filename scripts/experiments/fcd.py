@@ -319,6 +319,47 @@ def rippling(lab):
     figure(lab, "fcd_ripple", draw)
 
 
+def local(lab):
+    lab.say("### What happens in one place (FCD 9.5, Fig. 17)\n")
+    each, regions = 5, 8
+    lab.say(f"The upper side of the bar pressed in by 5 cm over about 10 cm, and the nearest to it, in the mass: of the first {each} modes of the whole, of the {each} of one of {regions} "
+            "regions (`modes --local`), that which is best; of all modes. What is left of it, and what moves where nothing should, farther than 30 cm away. Drawn 2.5 times as deep.\n")
+    tet = lab.load("bar.tet.npz")
+    x, faces = tet["vertices"], boundary(tet["tets"])
+    mass = np.zeros(len(x))
+    np.add.at(mass, tet["tets"], np.linalg.det(x[tet["tets"][:, 1:]] - x[tet["tets"][:, :1]])[:, None] / 24)
+    place = np.array([0.6, 0, 0.1])
+    away = np.linalg.norm(x - place, axis=1)
+    dent = np.zeros_like(x)
+    dent[:, 2] = -0.05 * np.exp(-(away / 0.1) ** 2)
+    low, high = x.min(0), x.max(0)
+    affine = np.append((x - (low + high) / 2) / (np.linalg.norm(high - low) / 2), np.ones((len(x), 1)), 1)
+    shapes, root = [("pressed in", x + 2.5 * dent, faces)], np.sqrt(mass)[:, None]
+    size, weights = np.linalg.norm(root * dent), {}
+
+    def nearest(w):
+        phi = (w[:, :, None] * affine[:, None]).reshape(len(x), -1)
+        u = phi @ np.linalg.lstsq(root * phi, root * dent, rcond=1e-9)[0]
+        return np.linalg.norm(root * (u - dent)) / size, np.linalg.norm((root * u)[away > 0.3]) / size, u
+    for what, options in (("of the whole", ()), ("of regions", ("--local", regions))):
+        made = f"bar.{what.split()[-1]}.skinning.npz"
+        if not lab.has(made):
+            lab.run("modes", "--kind", "skinning", "bar.tet.npz", "bar.fit.npz", "--unconstrained", "-r", each * regions, *options, "-o", made)
+        weights[what] = lab.load(made)["weights"]
+    whole, parts = weights["of the whole"], weights["of regions"]
+    supports = [tuple(w) for w in (parts != 0).T]
+    best = min(([k for k, s in enumerate(supports) if s == one] for one in dict.fromkeys(supports)), key=lambda k: nearest(parts[:, k])[0])
+    lab.say("| modes | left of the dent | moves far away |\n| --- | --- | --- |")
+    for what, w, drawn in ((f"{each} of the whole", whole[:, :each], True), (f"{len(best)} of one region", parts[:, best], True),
+                           (f"{each * regions} of the whole", whole, False), (f"{each * regions} of {regions} regions", parts, False)):
+        left, far, u = nearest(w)
+        lab.say(f"| {what} | {percent(left)} | {percent(far)} |")
+        if drawn:
+            shapes.append((what, x + 2.5 * u, faces))
+    lab.say()
+    pictures(lab, "fcd_local_bars", [shapes], (9, 2))
+
+
 def step_ms(lab, name):
     """Processor time of a step to convergence: what six more steps a frame cost, so that reading and writing do not count."""
     used = []
@@ -355,5 +396,5 @@ def fcd(lab):
     lab.say("## Skinning modes and clusters (`fcd`)\n")
     lab.use(bar())
     lab.flesh("bar", [], tets=TETS, fit=("--frequency", 2.5, "--material", "corotational"), shot="shake")
-    for part in (ablation, turning, rippling, materials, volumes, twisting, embedding, front):
+    for part in (ablation, turning, rippling, local, materials, volumes, twisting, embedding, front):
         part(lab)

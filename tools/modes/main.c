@@ -311,10 +311,11 @@ static su_status check_use(su_tool *tool, const settings *set)
         return su_fail(err, SU_USAGE, "--play and --played go with --shots, for modes of each pose");
     if (set->play && set->played) return su_fail(err, SU_USAGE, "--play plays, --played reads what was played");
     if (set->kind == KIND_SKINNING) return SU_OK;
-    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold || set->covariance)
+    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold ||
+        set->covariance || set->local)
         return su_fail(err, SU_USAGE,
-                       "a third file, --leak, --rigid-body, --unconstrained, --no-hold and --covariance go with "
-                       "--kind skinning");
+                       "a third file, --leak, --rigid-body, --unconstrained, --no-hold, --covariance and --local go "
+                       "with --kind skinning");
     if (set->motion.count == 0)
         return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
     if (set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
@@ -475,10 +476,19 @@ static const su_option options[] = {
      .kind = SU_OPT_INT,
      .target = &set.shapes,
      .argument = "N",
-     .low = 1,
+     .low = 0,
      .high = 200,
-     .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes "
+     .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes, or of what "
+             "these do not make of its skins: dual quaternions, sculpts; 0: none "
              "(default: 10)."},
+    {.name = "local",
+     .kind = SU_OPT_INT,
+     .target = &set.local,
+     .argument = "N",
+     .low = 0,
+     .high = 2000,
+     .help = "skinning: modes of local support, -r shared by N overlapping regions that are spread over the flesh; "
+             "--handles, or --regions and --bones, say where they are instead (default: 0, modes of the whole flesh)."},
     {.name = "linear",
      .kind = SU_OPT_INT,
      .target = &set.linear,

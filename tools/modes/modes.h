@@ -29,6 +29,7 @@ typedef struct settings {
     bool keep_rigid;
     int covariance;   /* of skinning modes, su_covariance */
     int kind, shapes; /* KIND_...; principal shapes of a rig without bones */
+    int local;        /* regions of local skinning modes spread over the flesh; 0: none */
     const char *leak;
     bool rigid_body, unconstrained, no_hold;
     su_sim_settings sim; /* of shots that are played */

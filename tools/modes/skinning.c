@@ -13,14 +13,24 @@
 #include "io/table.h"
 #include "linalg/principal.h"
 #include "reduce/modes/complementarity.h"
+#include "reduce/modes/local_skinning.h"
+#include "reduce/modes/regions.h"
+#include "reduce/modes/rig_residuals.h"
 #include "reduce/modes/skinning_modes.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Principal shapes of a rig without bones end where they leave this part of the skin's diagonal. */
 #define SHAPES_LEAVE 1e-3
+
+/* Of a rig with bones or blend shapes, what these do not make of its skins is looked for down to this part of the
+ * diagonal, which is what `sim --crowd` takes for a skin that bones make by themselves, and in so many frames of a
+ * clip at most. */
+#define RESIDUALS_LEAVE 1e-4
+enum { RESIDUAL_FRAMES = 64 };
 
 /* What an ANIM or a POSES file says of the rig. */
 typedef struct skin_rig {
@@ -62,22 +72,42 @@ static su_status load_skin(su_tool *tool, const char *path, const su_tet *tet, s
                                           (long long)s->nbar, (long long)tet->nbar);
 }
 
-/* Principal shapes of the skins (count,nbar,3), for a rig that has neither bones nor blend shapes. */
-static su_status principal_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
+/* Skins (*count,nbar,3) of all poses, or of at most RESIDUAL_FRAMES frames of a clip, evenly. */
+static su_status take_skins(const skin_rig *s, int64_t *count, float **skins, su_error *err)
 {
-    int64_t size = 3 * s->nbar;
+    int64_t size = 3 * s->nbar, step = s->points ? (s->frames + RESIDUAL_FRAMES - 1) / RESIDUAL_FRAMES : 1;
+    *count = (s->frames + step - 1) / step;
+    SU_TRY(SU_ALLOC(skins, *count * size, "skins", err));
+    for (int64_t f = 0; f < *count; f++)
+        for (int64_t k = 0; k < size; k++)
+            (*skins)[f * size + k] = s->points ? s->points[f * step * size + k] : (float)s->shapes[f * step * size + k];
+    return SU_OK;
+}
+
+/* Shapes (*count,nbar,3): the principal ones of the skins, of a rig that has neither bones nor blend shapes; else the
+ * blend shapes, then the principal ones of what bones and these do not make of the skins. */
+static su_status find_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
+{
+    int64_t size = 3 * s->nbar, frames = s->frames;
+    bool known = s->bones + s->morphs > 0, residuals = known && frames > 1 && wanted > 0;
     float *points = NULL;
     su_principal principal = {0};
     su_status status;
-    if (!s->points) {
-        SU_GO(SU_ALLOC(&points, s->frames * size, "skins", err));
-        for (int64_t k = 0; k < s->frames * size; k++) points[k] = (float)s->shapes[k];
-    }
-    SU_GO(su_principal_shapes(s->frames, size, points ? points : s->points, wanted,
-                              SHAPES_LEAVE * su_box_diagonal(s->nbar, s->neutral), &principal, err));
-    *count = principal.count;
-    SU_GO(SU_ALLOC(shapes, principal.count * size, "shapes", err));
-    for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[k] = (double)principal.shapes[k];
+    if (residuals) {
+        SU_GO(take_skins(s, &frames, &points, err));
+        SU_GO(su_rig_residuals(
+            &(su_rig_skins){s->nbar, s->bones, s->morphs, frames, s->neutral, s->weights, s->morph, points}, points,
+            err));
+    } else if (!s->points)
+        SU_GO(take_skins(s, &frames, &points, err));
+    if (!known || residuals)
+        SU_GO(su_principal_shapes(frames, size, points ? points : s->points, wanted,
+                                  (known ? RESIDUALS_LEAVE : SHAPES_LEAVE) * su_box_diagonal(s->nbar, s->neutral),
+                                  &principal, err));
+    *count = s->morphs + principal.count;
+    SU_GO(SU_ALLOC(shapes, *count * size, "shapes", err));
+    if (s->morphs) memcpy(*shapes, s->morph, (size_t)(s->morphs * size) * sizeof **shapes);
+    for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[s->morphs * size + k] = (double)principal.shapes[k];
 done:
     su_principal_free(&principal);
     free(points);
@@ -100,16 +130,19 @@ static su_status read_rig(job *j, su_rig_motions *motions)
                        "or --unconstrained)");
     SU_GO(load_skin(j->tool, path, &j->tet, &skin));
     const su_skin_ties ties = {j->tet.n, j->tet.nbar, j->tet.ties, j->tet.shepard_index, j->tet.shepard_weight};
-    if (skin.bones + skin.morphs == 0) SU_GO(principal_shapes(&skin, set->shapes, &count, &shapes, err));
-    if (skin.bones + skin.morphs + count == 0) {
+    SU_GO(find_shapes(&skin, set->shapes, &count, &shapes, err));
+    if (skin.bones + count == 0) {
         status = su_fail(err, SU_INPUT,
                          "%s: has no bones, no blend shapes and no motion, so that nothing is known of the rig; "
                          "--rigid-body or --unconstrained do without",
                          path);
         goto done;
     }
-    status = su_rig_motions_create(&ties, skin.bones, skin.weights, skin.morphs ? skin.morphs : count,
-                                   skin.morphs ? skin.morph : shapes, motions, err);
+    su_stats_integer(j->tool, "rig_shapes", count);
+    if (skin.bones + skin.morphs && count > skin.morphs)
+        su_note(j->tool, "%s: %lld shapes of the rig beside its bones and blend shapes", path,
+                (long long)(count - skin.morphs));
+    status = su_rig_motions_create(&ties, skin.bones, skin.weights, count, shapes, motions, err);
 done:
     skin_rig_free(&skin);
     free(shapes);
@@ -200,12 +233,15 @@ static su_status check_options(const job *j)
     const settings *set = j->set;
     if (set->rigid_body && set->unconstrained)
         return su_fail(&j->tool->err, SU_USAGE, "--rigid-body and --unconstrained exclude each other");
-    if (set->motion.count || set->shots.count || set->handles || set->regions || set->planes.count ||
-        set->colliders.count || set->poses.count || set->reuse || set->linear || set->contact != CONTACT_NONE ||
-        set->matrices || set->keep_rigid)
-        return su_fail(&j->tool->err, SU_USAGE,
-                       "skinning modes are of the neutral pose and the whole flesh: no options of linear modes but -r "
-                       "go with --kind skinning");
+    if (set->local && (set->handles || set->regions))
+        return su_fail(&j->tool->err, SU_USAGE, "--local excludes --handles and --regions");
+    if (set->motion.count || set->shots.count || set->region_modes || set->planes.count || set->colliders.count ||
+        set->poses.count || set->reuse || set->linear || set->contact != CONTACT_NONE || set->matrices ||
+        set->keep_rigid)
+        return su_fail(
+            &j->tool->err, SU_USAGE,
+            "skinning modes are of the neutral pose: no options of linear modes but -r, --handles, --regions "
+            "and --eta go with --kind skinning");
     return SU_OK;
 }
 
@@ -218,6 +254,65 @@ static su_status neutral_row(const job *j, int64_t *row)
                    j->tool->inputs.items[1]);
 }
 
+/* Where local modes live, and how many live where: out->k modes in all. */
+typedef struct local_regions {
+    su_skinning_regions regions;
+    double *weight; /* (count,n) */
+    int64_t *modes; /* (count) */
+} local_regions;
+
+static void local_regions_free(local_regions *l) { free(l->weight), free(l->modes); }
+
+/* The handles of --local, --handles or --regions and the share of -r that each region has; none without these. */
+static su_status find_regions(job *j, const uint8_t *held, local_regions *l, int64_t *k)
+{
+    su_error *err = &j->tool->err;
+    int64_t count;
+    SU_TRY(read_handles(j));
+    if (j->set->local) {
+        SU_TRY(su_handles_spread(j->tet.n, j->tet.vertices, held, j->set->local, &j->handles, err));
+        j->handle_count = j->set->local;
+    }
+    if (!j->handles) return SU_OK;
+    count = su_handle_regions(j->handle_count, j->handles, NULL);
+    SU_TRY(SU_ALLOC(&l->modes, count, "regions", err));
+    for (int64_t g = 0; g < count; g++) /* -r or one each, evenly, the first have what is over */
+        l->modes[g] = *k < count ? 1 : *k / count + (g < *k % count);
+    *k = *k < count ? count : *k;
+    l->regions = (su_skinning_regions){.count = count, .modes = l->modes};
+    return SU_OK;
+}
+
+static su_status weigh_regions(job *j, local_regions *l)
+{
+    su_error *err = &j->tool->err;
+    const su_tet *tet = &j->tet;
+    int64_t count = l->regions.count, bare = 0;
+    int32_t *region_of = NULL;
+    double started = su_seconds();
+    su_status status;
+    SU_GO(SU_ALLOC(&region_of, tet->n, "regions", err));
+    SU_GO(SU_ALLOC(&l->weight, count * tet->n, "regions", err));
+    SU_GO(su_handle_vertices(tet->n, tet->vertices, tet->t, tet->tets, j->handle_count, j->handles, region_of, err));
+    SU_GO(su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, count, region_of, l->weight,
+                                NULL, NULL, j->tool->threads, err));
+    su_region_sharpen(count * tet->n, l->weight, j->set->eta, j->set->kappa);
+    l->regions.weight = l->weight;
+    for (int64_t v = 0; v < tet->n; v++) {
+        bool in = false;
+        for (int64_t g = 0; g < count && !in; g++) in = l->weight[g * tet->n + v] > 0;
+        bare += !in;
+    }
+    su_stats_stage(j->tool, "regions", su_seconds() - started);
+    su_stats_integer(j->tool, "regions", count);
+    if (bare)
+        su_note(j->tool, "%lld regions; %.1f %% of the flesh's vertices are in none and will not move",
+                (long long)count, 100 * (double)bare / (double)tet->n);
+done:
+    free(region_of);
+    return status;
+}
+
 su_status skinning_run(job *j)
 {
     su_tool *tool = j->tool;
@@ -228,18 +323,20 @@ su_status skinning_run(job *j)
     su_rig_motions motions = {0};
     su_complementarity rig = {0};
     su_skinning_report report;
+    local_regions local = {0};
     uint8_t *held = NULL;
     double *mass = NULL, started = su_seconds();
     int64_t row;
     su_status status;
     SU_GO(check_options(j));
     SU_GO(neutral_row(j, &row));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.weights, out.n * out.k, err));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.eigenvalues, out.k, err));
-    SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
     SU_GO(SU_ALLOC(&held, tet->n, "held vertices", err));
     SU_GO(SU_ALLOC(&mass, tet->n, "masses", err));
     for (int64_t k = 0; k < tet->fixed_count && !set->no_hold; k++) held[tet->fixed[k]] = 1;
+    SU_GO(find_regions(j, held, &local, &out.k));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.weights, out.n * out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.eigenvalues, out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
     SU_GO(make_leak(j, out.leak));
     if (!set->unconstrained) {
         SU_GO(read_rig(j, &motions));
@@ -259,7 +356,12 @@ su_status skinning_run(job *j)
                                          .density = j->fit.density,
                                          .rig = set->unconstrained ? NULL : &rig,
                                          .covariance = (su_covariance)set->covariance};
-    SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
+    if (local.regions.count) {
+        SU_GO(weigh_regions(j, &local));
+        SU_GO(su_local_skinning_modes(&problem, set->unconstrained ? NULL : &motions, mass, out.leak, &local.regions,
+                                      out.eigenvalues, out.weights, NULL, &report, &tool->progress, err));
+    } else
+        SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
     report_modes(tool, &out, &report);
     SU_GO(make_skinning_meta(j, &out));
     SU_GO(su_skinning_save(tool->output, &out, err));
@@ -268,6 +370,7 @@ done:
     su_rig_motions_free(&motions);
     su_complementarity_free(&rig);
     su_skinning_free(&out);
+    local_regions_free(&local);
     free(held), free(mass);
     return status;
 }

@@ -101,6 +101,55 @@ done:
     return SU_OK;
 }
 
+/* ---- spread over the flesh ---- */
+
+static double square_distance(const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+}
+
+su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *held, int64_t count, su_handle **handles,
+                            su_error *err)
+{
+    double *distance = NULL, mean[3] = {0}; /* squared, to the nearest point chosen; -1: held */
+    int64_t unheld = 0;
+    su_status status;
+    *handles = NULL;
+    SU_GO(SU_ALLOC(&distance, n, "regions", err));
+    SU_GO(SU_ALLOC(handles, count, "regions", err));
+    for (int64_t v = 0; v < n; v++) {
+        if (held && held[v]) continue;
+        unheld++;
+        for (int i = 0; i < 3; i++) mean[i] += vertices[3 * v + i];
+    }
+    if (unheld < count) {
+        status = su_fail(err, SU_INPUT, "%lld regions asked of %lld free flesh vertices", (long long)count,
+                         (long long)unheld);
+        goto done;
+    }
+    for (int i = 0; i < 3; i++) mean[i] /= (double)unheld;
+    for (int64_t v = 0; v < n; v++) distance[v] = held && held[v] ? -1 : square_distance(vertices + 3 * v, mean);
+    for (int64_t h = 0; h < count; h++) {
+        int64_t farthest = 0;
+        for (int64_t v = 1; v < n; v++)
+            if (distance[v] > distance[farthest]) farthest = v;
+        const double *x = vertices + 3 * farthest;
+        snprintf((*handles)[h].name, sizeof(*handles)[h].name, "%lld", (long long)h + 1);
+        memcpy((*handles)[h].ends, x, 3 * sizeof *x), memcpy((*handles)[h].ends + 3, x, 3 * sizeof *x);
+        for (int64_t v = 0; v < n; v++)
+            if (distance[v] >= 0) {
+                double square = square_distance(vertices + 3 * v, x);
+                if (h == 0 || square < distance[v]) distance[v] = square;
+            }
+    }
+done:
+    free(distance);
+    if (status != SU_OK) free(*handles), *handles = NULL;
+    return status;
+}
+
 /* ---- from bones ---- */
 
 /* One item NAME or REGION=BONE+BONE of the list, [at, end). *room: of *handles. */

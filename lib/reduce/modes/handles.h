@@ -26,6 +26,12 @@ su_status su_handles_read(const char *path, int64_t *count, su_handle **handles,
 su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
                               const double *segments, int64_t *count, su_handle **handles, su_error *err);
 
+/* `count` points, a region each, spread over the vertices that are not held (held (n), 1; NULL: all): the first is the
+ * one farthest from their mean, each next one the farthest from those before it. Fewer than count vertices: SU_INPUT.
+ * *handles is the caller's. */
+su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *held, int64_t count, su_handle **handles,
+                            su_error *err);
+
 /* The flesh vertices of each handle: a point is its nearest vertex, a segment the corners of the tets it crosses (its
  * nearest vertex where it crosses none); what two handles claim goes to the nearer one, to the first at equal distance.
  * region_of (n): region that holds a vertex, -1: none. SU_INPUT where that leaves a region without a vertex. */
