@@ -174,7 +174,7 @@ export class Live {
         const array = this.mesh.geometry.attributes.position.array, { viewer } = this;
         array.set(this.flesh.skin());
         this.mesh.geometry.attributes.position.needsUpdate = true;
-        setNormals(this.mesh.geometry);
+        setNormals(this.mesh.geometry, viewer.data.triangles);
         if (this.picked >= 0) {
             const now = this.flesh.contactPositions(), ends = this.string.geometry.attributes.position;
             ends.array.set([...now.subarray(3 * this.picked, 3 * this.picked + 3), ...this.target.toArray()]), ends.needsUpdate = true;
