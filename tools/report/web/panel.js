@@ -187,8 +187,9 @@ export class Live {
     // The points that the plane and the ball push, and how deep the deepest is in them.
     countContacts() {
         const { plane, ball } = this.settings, note = element('live-contacts');
-        note.hidden = plane === null && !ball;
-        if (note.hidden) return;
+        const none = plane === null && !ball;
+        if (note.hidden !== none) note.hidden = none;   // to set it has the page's style worked out, whatever it was
+        if (none) return;
         const x = this.flesh.contactPositions();
         let count = 0, deepest = 0;
         for (let i = 0; i < x.length; i += 3) {

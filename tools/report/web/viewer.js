@@ -79,11 +79,12 @@ function disc() {
     return new THREE.CanvasTexture(canvas);
 }
 
-// A grid of short lines: software renderers drop a long line that passes behind the camera.
-function floor(step, cells) {
-    const ends = [];
+// A grid of lines of PIECE cells: software renderers drop a line that begins behind the camera, and take as long for a line as for two triangles.
+const PIECE = 4;
+function floor(step, least) {
+    const ends = [], cells = PIECE * Math.ceil(least / PIECE);
     for (let i = -cells; i <= cells; i++)
-        for (let k = -cells; k < cells; k++) ends.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
+        for (let k = -cells; k < cells; k += PIECE) ends.push(i, 0, k, i, 0, k + PIECE, k, 0, i, k + PIECE, 0, i);
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute('position', new THREE.Float32BufferAttribute(ends.map((x) => x * step), 3));
     return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
@@ -96,6 +97,7 @@ function floor(step, cells) {
 const FINEST = 2, LEVELS = [{ share: 1 }, { share: 1, vertexLit: true }, { share: 0.5, vertexLit: true, coarse: true }, { share: 0.35, vertexLit: true, coarse: true }, { share: 0.25, vertexLit: true, coarse: true }];
 const PATIENCE = 30, HASTY = 6, QUICKEST = 0.9, SLOW = 17.5, ALIKE = 0.9, WAIT = 20, SOFTWARE = 2;   // SLOW: ms
 const COARSE = 0.001;   // of the size: how far off fewer triangles may be
+const NUMBERS = 120;   // ms for which the frame's number and the slider stand where frames come slowly: each time they are a layout of the page
 const TURNING = 300;   // ms for which the camera counts as moving behind its last move
 
 // Do pixels come from a processor?
@@ -281,10 +283,16 @@ class Viewer {
             mesh.geometry.attributes.position.needsUpdate = true;
             setNormals(mesh.geometry, this.data.triangles);
         }
-        element('scrub').value = frame;
-        element('frame').textContent = `frame ${info.frame_start + frame * info.frame_step}`;
+        if (!this.playing || !this.pace.level || performance.now() - this.told > NUMBERS) this.tell();
         this.onframe?.(frame * info.frame_step);
         this.dirty = true;
+    }
+
+    tell() {
+        const { info } = this.data;
+        this.told = performance.now();
+        element('scrub').value = this.frame;
+        element('frame').textContent = `frame ${info.frame_start + this.frame * info.frame_step}`;
     }
 
     showsDisplacement() { return radio('colour') === 'displacement'; }
@@ -520,7 +528,7 @@ async function main(drawn) {
     if (!live) document.body.dataset.notLive = why ?? '';
     const isLive = () => live && ['live', 'beside'].includes(radio('show'));
     const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
-    const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; };
+    const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; viewer.tell(); };
     const seek = (frame) => { play(false); viewer.setFrame(frame); if (isLive()) live.restart(frame * info.frame_step); };
     element('play').onclick = () => play(!viewer.playing);
     element('scrub').oninput = (e) => seek(Number(e.target.value));
