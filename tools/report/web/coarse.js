@@ -1,7 +1,7 @@
 /* Fewer triangles over the same vertices, for frames that come too slowly: edges are collapsed onto one of their ends, where the planes of the triangles so far are left by
    least (quadrics of Garland and Heckbert 1997; what is flat, and of one colour, goes first). Open edges stay. */
 const ONTO = 10, FLIP = 0.3;   // numbers of a quadric; least cosine between a triangle's normals before and behind
-const COLOUR = 0.01;           // of the size: what a step of colour by one counts as
+const COLOUR = 0.02;           // of the size: what a step of colour by one counts as
 
 // triangles: (3 t) indices; x: (3 n) places; colours: (3 n), 0 to 255, or null; size: of all; error: root mean square distance from the planes that are gone, at most. A new Uint32Array.
 export function coarser(triangles, x, colours, size, error) {
