@@ -95,10 +95,10 @@ function floor(step, least) {
    the page's), or HASTY of which all took twice that, the next. Where not even the last is quick, the finest that is all but as quick as the best. After WAIT rows of frames that were
    quick a finer one is tried, or where none is quick all this again; each time in vain the wait doubles. A machine without a graphics processor begins at SOFTWARE. */
 const FINEST = 2, LEVELS = [{ share: 1 }, { share: 1, vertexLit: true }, { share: 0.5, vertexLit: true, coarse: true }, { share: 0.35, vertexLit: true, coarse: true }, { share: 0.25, vertexLit: true, coarse: true }];
-const PATIENCE = 30, HASTY = 6, QUICKEST = 0.9, SLOW = 17.5, ALIKE = 0.9, WAIT = 20, SOFTWARE = 2;   // SLOW: ms
+const PATIENCE = 30, HASTY = 6, QUICKEST = 0.9, SLOW = 17.5, ALIKE = 0.95, WAIT = 20, SOFTWARE = 2;   // SLOW: ms
 const COARSE = 0.001;   // of the size: how far off fewer triangles may be
 const NUMBERS = 120;   // ms for which the frame's number and the slider stand where frames come slowly: each time they are a layout of the page
-const TURNING = 300;   // ms for which the camera counts as moving behind its last move
+const TURNING = 300;   // ms for which camera and flesh count as moving behind their last move
 
 // Do pixels come from a processor?
 function inSoftware(renderer) {
@@ -297,19 +297,20 @@ class Viewer {
 
     showsDisplacement() { return radio('colour') === 'displacement'; }
 
-    // As the baked one: by how far it is from the rig, which the run time knows at its own instant.
+    // As the baked one: by how far it is from the rig, which the run time knows at its own instant. False: it was not asked for the rig.
     paintLive() {
         const { info } = this.data;
-        if (!this.showsDisplacement()) return this.paint(this.live, 0);
+        if (!this.showsDisplacement()) { this.paint(this.live, 0); return true; }
         this.live.userData.painted = null;
         const x = this.live.geometry.attributes.position.array, rig = this.panel?.flesh.rig(), colour = this.live.geometry.attributes.color;
-        if (!rig) return;
+        if (!rig) return false;
         const out = colour.array, n = 3 * info.skin_vertices;
         for (let i = 0; i < n; i += 3) {
             const a = x[i] - rig[i], b = x[i + 1] - rig[i + 1], c = x[i + 2] - rig[i + 2];
             colourOf(Math.sqrt(a * a + b * b + c * c) / this.largest, out, i);
         }
         colour.needsUpdate = true;
+        return true;
     }
 
     paint(mesh, at) {
@@ -527,7 +528,7 @@ async function main(drawn) {
     for (const label of document.querySelectorAll('.two')) label.hidden = !data.moved2;
     if (!live) document.body.dataset.notLive = why ?? '';
     const isLive = () => live && ['live', 'beside'].includes(radio('show'));
-    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
+    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) live.stale = !viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
     const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; viewer.tell(); };
     const seek = (frame) => { play(false); viewer.setFrame(frame); if (isLive()) live.restart(frame * info.frame_step); };
     element('play').onclick = () => play(!viewer.playing);
@@ -577,7 +578,7 @@ async function main(drawn) {
     let before = performance.now(), second = before, ticks = 0, worked = 0;
     function tick(now) {
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
-        const moving = viewer.playing && !wanted.has('still'), changing = radio('show') === 'modes';
+        const moving = !wanted.has('still') && (viewer.playing || (isLive() && now - live.moved < TURNING)), changing = radio('show') === 'modes';
         viewer.pace.frame(now - before, moving || now - viewer.turned < TURNING);
         before = now, ticks++;
         if (now - second > 1000) live?.report(Math.round(1000 * ticks / (now - second)), worked / ticks), second = now, ticks = worked = 0;
