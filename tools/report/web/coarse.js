@@ -1,7 +1,8 @@
 /* Fewer triangles over the same vertices, for frames that come too slowly: edges are collapsed onto one of their ends, where the planes of the triangles so far are left by
    least (quadrics of Garland and Heckbert 1997; what is flat, and of one colour, goes first). Open edges stay. */
 const ONTO = 10, FLIP = 0.3;   // numbers of a quadric; least cosine between a triangle's normals before and behind
-const COLOUR = 0.02;           // of the size: what a step of colour by one counts as
+const NEAR = 1e-6;             // of a ray that leaves along an edge
+const COLOUR = 0.05;           // of the size: what a step of colour by one counts as
 
 // triangles: (3 t) indices; x: (3 n) places; colours: (3 n), 0 to 255, or null; size: of all; error: root mean square distance from the planes that are gone, at most. A new Uint32Array.
 export function coarser(triangles, x, colours, size, error) {
@@ -23,11 +24,10 @@ export function coarser(triangles, x, colours, size, error) {
             for (let e = 0; e < ONTO; e++) q[ONTO * v + e] += twice * plane[e];
         }
     }
-    // the mean square distance of a place from the planes of v and w, and what the colour is off
+    // the mean square distance of w's place from the planes of v and w
     const cost = (v, w) => {
         const a = x[3 * w], b = x[3 * w + 1], c = x[3 * w + 2], m = ONTO * v, o = ONTO * w, s = (e) => q[m + e] + q[o + e];
         let sum = (s(0) * a * a + s(4) * b * b + s(7) * c * c + 2 * (s(1) * a * b + s(2) * a * c + s(5) * b * c + s(3) * a + s(6) * b + s(8) * c) + s(9)) / (area[v] + area[w]);
-        if (colours) for (let k = 0; k < 3; k++) sum += (COLOUR * size / 255 * (colours[3 * v + k] - colours[3 * w + k])) ** 2;
         return sum;
     };
     const start = new Int32Array(n + 1), to = new Int32Array(n), least = new Float64Array(n), touched = new Uint8Array(n), times = new Uint16Array(n), near = [], across = [];
@@ -50,12 +50,27 @@ export function coarser(triangles, x, colours, size, error) {
             near.length = m;
             return whole;
         };
+        // what the colour at v is off where its ring is drawn from w: it lies in the triangle of w and those two through which one leaves the ring, seen from w
+        const paint = (v, w) => {
+            const i = 3 * v, dx = x[i] - x[3 * w], dy = x[i + 1] - x[3 * w + 1], dz = x[i + 2] - x[3 * w + 2];
+            let p = w, q = w, m = 0, o = 0, sum = 0;
+            for (let k = start[v]; k < start[v + 1]; k++) {
+                const j = 3 * around[k], at = t[j] === v ? 0 : t[j + 1] === v ? 1 : 2, b = t[j + (at + 1) % 3], c = t[j + (at + 2) % 3];
+                if (b === w || c === w) continue;
+                const bx = x[3 * b] - x[i], by = x[3 * b + 1] - x[i + 1], bz = x[3 * b + 2] - x[i + 2], cx = x[3 * c] - x[i], cy = x[3 * c + 1] - x[i + 1], cz = x[3 * c + 2] - x[i + 2];
+                const bb = bx * bx + by * by + bz * bz, bc = bx * cx + by * cy + bz * cz, cc = cx * cx + cy * cy + cz * cz, det = bb * cc - bc * bc;
+                const db = dx * bx + dy * by + dz * bz, dc = dx * cx + dy * cy + dz * cz, beta = (db * cc - dc * bc) / det, gamma = (dc * bb - db * bc) / det;
+                if (beta >= -NEAR && gamma >= -NEAR && beta + gamma > m + o) p = b, q = c, m = beta, o = gamma;   // NaN of a triangle without area is none
+            }
+            for (let k = 0; k < 3; k++) sum += ((1 + m + o) * colours[i + k] - colours[3 * w + k] - m * colours[3 * p + k] - o * colours[3 * q + k]) ** 2;
+            return sum * (COLOUR * size / 255 / (1 + m + o)) ** 2;
+        };
         const order = [];
         for (let v = 0; v < n; v++) {
             if (start[v] === start[v + 1]) continue;
             if (!ring(v, near)) continue;
             least[v] = Infinity;
-            for (const w of near) { const e = cost(v, w); if (e < least[v]) least[v] = e, to[v] = w; }
+            for (const w of near) { const e = cost(v, w) + (colours ? paint(v, w) : 0); if (e < least[v]) least[v] = e, to[v] = w; }
             if (least[v] < error * error) order.push(v);
         }
         order.sort((a, b) => least[a] - least[b]);
