@@ -80,6 +80,22 @@ need(await live.isHidden('#live-contacts'), 'contacts of nothing are counted');
 await live.keyboard.press('6');
 need(await live.evaluate(() => document.querySelector('input[name=show]:checked').value === 'beside'), 'keys do not choose what is shown');
 
+// how finely what moves is drawn follows the time that pictures take; at rest it is as fine as ever
+const found = await live.evaluate(async () => {
+    const v = window.supple, { pace } = v, out = {}, play = (count, ms) => { for (let k = 0; k < count; k++) pace.frame(ms(pace.level), true); };
+    pace.forget(), play(1500, () => 16.7), out.quick = pace.level - pace.first;
+    pace.forget(), play(600, () => 40), out.never = pace.level - pace.first;   // slow, however it is drawn
+    pace.forget(), play(600, (level) => [60, 50, 40, 25, 16.6][level]), out.coarsest = pace.level;
+    pace.frame(16.6, true);
+    for (let k = 0; k < 600 && !v.fewer.index; k++) await new Promise((done) => setTimeout(done, 50));
+    pace.apply(true), out.moving = [v.renderer.getPixelRatio(), v.live.geometry.index.count / v.triangles.count];
+    pace.apply(false), out.still = [v.renderer.getPixelRatio(), v.live.geometry.index.count / v.triangles.count];
+    pace.forget();
+    return out;
+});
+need(found.quick === 0 && found.never === 0 && found.coarsest === 4, `ways of drawing: ${JSON.stringify(found)}`);
+need(found.moving[0] === 0.5 && found.moving[1] > 0.05 && found.moving[1] < 0.8 && found.still.join() === '2,1', `what is drawn: ${JSON.stringify(found)}`);
+
 const dark = await open('show=beside&play&colour=look', { colorScheme: 'dark' });
 await dark.waitForFunction((frame) => window.supple.panel.flesh.frame > frame, shots ? 56 : 1, { timeout: 60000 });
 await picture(dark, 'report-live-dark');

@@ -13,6 +13,9 @@ command -v node >/dev/null || skip_all "the page simulates" "no node"
 export OMP_WAIT_POLICY=passive
 supple=$BIN/supple
 
+run node "$here/coarse_page.mjs" "$root/tools/report/web"
+check "fewer triangles: closed stays closed, flat goes first, colours and open edges stay" "$status" "$(cat out err)"
+
 run "$supple" creature --vertices 3000 -q -o pet.glb
 run "$supple" bake -q pet.glb -o pose --clip Stop --format npy --tets 1500 --modes 16 --poses 3 --bound 0
 check "a model of bases is baked" "$status" "$(cat err)"

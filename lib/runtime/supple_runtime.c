@@ -107,7 +107,7 @@ static void load_points(supple_runtime *r)
 
 static void forget(supple_runtime *r)
 {
-    if (r->ahead) r->ahead->count = r->ahead->next = 0;
+    if (r->ahead) r->ahead->count = r->ahead->next = 0, r->ahead->set = -1, r->ahead->turned = false;
 }
 
 void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
@@ -129,7 +129,10 @@ static su_status open_foreseen(supple_runtime *r, su_error *err)
     ahead->parameters = su_runtime_take(r, SUPPLE_AHEAD * r->file.s, sizeof(double), err);
     ahead->points = su_runtime_take(r, SUPPLE_AHEAD * 3 * r->needed, sizeof(double), err);
     ahead->roots = su_runtime_take(r, SUPPLE_AHEAD * 16, sizeof(double), err);
-    if (!ahead->parameters || !ahead->points || !ahead->roots) return SU_AGAIN;
+    ahead->rebuild_skin = su_runtime_take(r, SUPPLE_AHEAD * 3 * r->rebuild_count, sizeof(double), err);
+    ahead->w = su_runtime_take(r, SUPPLE_AHEAD * r->file.m, sizeof(double), err);
+    if (!ahead->parameters || !ahead->points || !ahead->roots || !ahead->rebuild_skin || !ahead->w) return SU_AGAIN;
+    ahead->set = -1;
     r->ahead = ahead;
     for (int k = 0; k < SUPPLE_AHEAD && !r->skinning; k++) {
         SU_TRY(su_pose_create(&r->model, ahead->poses + k, err));
@@ -150,6 +153,8 @@ int supple_foresee(supple_runtime *r, int64_t count, const double *parameters, c
     for (int64_t f = 0; f < count; f++)
         correct_points(r, parameters + f * r->file.s, points + 3 * f * r->needed, ahead->points + 3 * f * r->needed);
     if (!r->skinning) evaluate_basis(r, count, parameters, ahead->points, roots, ahead->inputs, ahead->poses);
+    for (int64_t f = 0; f < count && !r->skinning; f++)
+        memcpy(ahead->w + f * r->file.m, ahead->poses[f].blend.w, (size_t)r->file.m * sizeof(double));
     ahead->count = count;
     return 0;
 }
@@ -158,7 +163,7 @@ int supple_next_pose(supple_runtime *r)
 {
     su_foreseen *ahead = r->ahead;
     if (!ahead || ahead->next >= ahead->count) return 1;
-    int64_t f = ahead->next++;
+    int64_t f = ahead->set = ahead->next++;
     memcpy(r->points, ahead->points + 3 * f * r->needed, (size_t)(3 * r->needed) * sizeof(double));
     load_points(r);
     if (r->skinning) {
@@ -230,16 +235,40 @@ int supple_step(supple_runtime *r, double seconds)
     return r->driver.status;
 }
 
+/* The corrected skin that displacements are rebuilt by, of points (needed,3). */
+static void gather_rebuild(const supple_runtime *r, const double *points, double *out)
+{
+    for (int64_t k = 0; k < r->rebuild_count; k++)
+        memcpy(out + 3 * k, points + 3 * r->rebuild_at[k], 3 * sizeof(double));
+}
+
+/* Of a basis: rotations of foreseen poses are made all at once, when the first of them is asked for. */
+static void rebuild(supple_runtime *r, double *displacement)
+{
+    const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
+    const double *q = r->stepper.now->q;
+    su_foreseen *ahead = r->ahead;
+    if (!ahead || ahead->set < 0) {
+        gather_rebuild(r, r->points, r->rebuild_skin);
+        su_reconstruct_one(r->reconstruct, r->rebuild_skin, blend->w, blend->b, q, NULL, displacement);
+        return;
+    }
+    if (!ahead->turned) {
+        for (int64_t f = 0; f < ahead->count; f++)
+            gather_rebuild(r, ahead->points + 3 * f * r->needed, ahead->rebuild_skin + 3 * f * r->rebuild_count);
+        su_reconstruct_turn(r->reconstruct, ahead->count, ahead->rebuild_skin, ahead->w);
+        ahead->turned = true;
+    }
+    su_reconstruct_turned(r->reconstruct, ahead->set, blend->w, blend->b, q, NULL, displacement);
+}
+
 void supple_positions(supple_runtime *r, double *positions)
 {
     if (r->skinning) {
         su_skinning_live_coordinates(r->skinning, r->q);
         su_reconstruct_one(r->reconstruct, NULL, NULL, NULL, r->q, NULL, positions);
     } else {
-        const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
-        for (int64_t k = 0; k < r->rebuild_count; k++)
-            memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
-        su_reconstruct_one(r->reconstruct, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions);
+        rebuild(r, positions);
     }
     for (int64_t k = 0; k < r->output_count; k++)
         for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];

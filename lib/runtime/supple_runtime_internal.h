@@ -25,6 +25,9 @@ typedef struct su_foreseen {
     double *parameters, *points, *roots; /* (SUPPLE_AHEAD, ...) points corrected */
     su_pose poses[SUPPLE_AHEAD];         /* of bases */
     su_pose_input inputs[SUPPLE_AHEAD];
+    int64_t set;              /* the one that r->points are of, -1: none of them */
+    bool turned;              /* the reconstruct has their rotations */
+    double *rebuild_skin, *w; /* (SUPPLE_AHEAD, ...) what those are made of */
 } su_foreseen;
 
 struct supple_runtime {

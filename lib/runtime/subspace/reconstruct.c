@@ -249,11 +249,13 @@ static void rotate(const su_reconstruct *rec, work *own, int64_t frames, const d
     su_rest_lanes_rotations(&rec->lanes, frames, own->near, own->nodes, own->rotation);
 }
 
+static bool is_turned(const su_reconstruct *rec) { return !rec->phi && rec->basis.interpolation == SU_COROTATED; }
+
 /* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */
 static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
                         const double *b, const double *q, double *u, double *displacement)
 {
-    bool corotated = !rec->phi && rec->basis.interpolation == SU_COROTATED;
+    bool corotated = is_turned(rec);
     double *out[SU_WIDE_FRAMES];
     if (rec->phi)
         weigh(rec, frames, q, own);
@@ -289,12 +291,12 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     return SU_OK;
 }
 
-/* One frame of modes: own->u (flesh,3), rotated where the basis is. */
-static void combine_frame(su_reconstruct *rec, const double *skin, const double *w, const double *b, const double *q)
+/* One frame of modes: own->u (flesh,3), turned by that lane of own->rotation where the basis is. */
+static void combine_frame(su_reconstruct *rec, int64_t lane, const double *w, const double *b, const double *q)
 {
     const su_reduced_basis *basis = &rec->basis;
     work *own = rec->works;
-    bool corotated = basis->interpolation == SU_COROTATED;
+    bool corotated = is_turned(rec);
     if (!b || !corotated) b = w;
     su_reduced_basis_scale(basis, b, own->scale);
     memset(own->u, 0, (size_t)(3 * rec->flesh) * sizeof *own->u);
@@ -310,10 +312,8 @@ static void combine_frame(su_reconstruct *rec, const double *skin, const double 
             for (int i = 0; i < 3 && rec->slots[g][v] >= 0; i++)
                 own->u[3 * (int64_t)rec->slots[g][v] + i] += rec->sum[3 * v + i];
     }
-    if (!corotated) return;
-    rotate(rec, own, 1, skin, w);
-    for (int64_t v = 0; v < rec->flesh; v++) {
-        const float *R = own->rotation + SU_TURN_WIDE * v;
+    for (int64_t v = 0; corotated && v < rec->flesh; v++) {
+        const float *R = own->rotation + SU_TURN_WIDE * v + lane;
         float x[3] = {own->u[3 * v], own->u[3 * v + 1], own->u[3 * v + 2]};
         for (int i = 0; i < 3; i++)
             own->u[3 * v + i] = R[SU_REST_FRAMES * 3 * i] * x[0] + R[SU_REST_FRAMES * (3 * i + 1)] * x[1] +
@@ -330,14 +330,26 @@ static void weigh_frame(su_reconstruct *rec, const double *q)
     rec->kernels->weigh_one(rec->flesh, K, rec->phi, own->coefficients, own->u);
 }
 
+void su_reconstruct_turn(su_reconstruct *rec, int64_t frames, const double *skin, const double *w)
+{
+    if (is_turned(rec)) rotate(rec, rec->works, frames, skin, w);
+}
+
 void su_reconstruct_one(su_reconstruct *rec, const double *skin, const double *w, const double *b, const double *q,
                         double *u, double *displacement)
+{
+    su_reconstruct_turn(rec, 1, skin, w);
+    su_reconstruct_turned(rec, 0, w, b, q, u, displacement);
+}
+
+void su_reconstruct_turned(su_reconstruct *rec, int64_t frame, const double *w, const double *b, const double *q,
+                           double *u, double *displacement)
 {
     work *own = rec->works;
     if (rec->phi)
         weigh_frame(rec, q);
     else
-        combine_frame(rec, skin, w, b, q);
+        combine_frame(rec, frame, w, b, q);
     for (int64_t k = 0; u && k < 3 * rec->flesh; k++) u[k] = (double)own->u[k];
     for (int64_t s = 0; displacement && s < rec->skin_count; s++) {
         float sum[3] = {0, 0, 0};

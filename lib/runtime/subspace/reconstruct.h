@@ -38,6 +38,14 @@ su_status su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, con
 void su_reconstruct_one(su_reconstruct *reconstruct, const double *skin, const double *w, const double *b,
                         const double *q, double *u, double *displacement);
 
+/* The same in two parts, for hosts that know poses ahead: rotations of as many as SU_REST_FRAMES frames
+ * (kernels_pose.h) in the lanes of vectors, which take hardly longer than those of one; then a frame of them, to the
+ * same bits as alone. They last until the next call of su_reconstruct_turn, su_reconstruct_one or
+ * su_reconstruct_frames. */
+void su_reconstruct_turn(su_reconstruct *reconstruct, int64_t frames, const double *skin, const double *w);
+void su_reconstruct_turned(su_reconstruct *reconstruct, int64_t frame, const double *w, const double *b,
+                           const double *q, double *u, double *displacement);
+
 /* Frames first .. first + frames - 1 of a shot (frames <= SU_RECONSTRUCT_BLOCK), reduced or full-space, all skin
  * vertices (the reconstruct must have been made without a list; for u with count 0). u (frames,n,3), displacement
  * (frames,nbar,3) = A u, points (frames,nbar,3) = corrected skin + A u, all in the root frame; each may be NULL. */

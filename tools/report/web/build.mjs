@@ -7,7 +7,9 @@ const here = new URL('./', import.meta.url).pathname;
 const bundled = async (name, more) => (await build({
     entryPoints: [here + name], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022', legalComments: 'inline', ...more,
 })).outputFiles[0].text;
-const script = await bundled('viewer.js', { define: { SUPPLE_THREAD: JSON.stringify(await bundled('thread_main.js')) } });
+const threads = { SUPPLE_THREAD: 'thread_main.js', SUPPLE_COARSE: 'coarse_main.js' }, define = {};
+for (const [name, file] of Object.entries(threads)) define[name] = JSON.stringify(await bundled(file));
+const script = await bundled('viewer.js', { define });
 const wasm = process.argv[3];
 const parts = {
     STYLE: readFileSync(here + 'node_modules/uplot/dist/uPlot.min.css', 'utf8') + readFileSync(here + 'viewer.css', 'utf8'),

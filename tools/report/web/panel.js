@@ -6,10 +6,11 @@ import { setNormals } from './normals.js';
 
 const element = (id) => document.getElementById(id);
 const DRAG = 1.2, FRICTION = 0.5, CONTACTS = 300;   // kg/(m^2 s), as docs/runtime.md has them
+const MOVING = 2e-4, SEEN = 1e-6;   // of the size, between two pictures: what counts as motion, in which pixels may be coarse, and what is drawn anew at all
 
 export class Live {
     constructor(viewer, flesh) {
-        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0;
+        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0, this.moved = -Infinity, this.stale = true;
         this.baked = baked(viewer.data.info);
         this.mesh = viewer.live;
         this.weight = weight(viewer.data);
@@ -138,7 +139,7 @@ export class Live {
     release() {
         this.letGo = this.picked;
         this.flesh.call.set_pull(-1, 0, 0, 0, 0);
-        this.picked = -1;
+        this.picked = -1, this.viewer.dirty = true;
     }
 
     /* ---- time ---- */
@@ -152,7 +153,7 @@ export class Live {
     // What one asks of the flesh, seen when it is done.
     async step(question) {
         this.note(await this.flesh.ask({ rig: true, ...question }));
-        this.show(), this.viewer.dirty = true;
+        this.show();
     }
 
     note(state) {
@@ -164,31 +165,42 @@ export class Live {
     run(seconds, moving) {
         const { flesh } = this;
         this.owed += seconds;
-        if (flesh.fresh) flesh.fresh = false, this.show(), this.viewer.dirty = true;
+        if (flesh.fresh) flesh.fresh = false, this.show();
         if (flesh.busy) return;
         flesh.ask({ seconds: this.owed, moving, rig: this.viewer.showsDisplacement() }).then((state) => this.note(state));
         this.owed = 0;
     }
 
+    // Draws anew what has moved since it was drawn: paused, the flesh comes to rest.
     show() {
-        const array = this.mesh.geometry.attributes.position.array, { viewer } = this;
-        array.set(this.flesh.skin());
-        this.mesh.geometry.attributes.position.needsUpdate = true;
-        setNormals(this.mesh.geometry);
+        const array = this.mesh.geometry.attributes.position.array, { viewer } = this, skin = this.flesh.skin();
+        let most = 0;
+        for (let i = 0; i < array.length; i++) {
+            const by = Math.abs(skin[i] - array[i]);
+            if (by > most) most = by;
+        }
+        if (most > MOVING * viewer.size) this.moved = performance.now();
+        if (most > SEEN * viewer.size || this.stale) {
+            array.set(skin);
+            this.mesh.geometry.attributes.position.needsUpdate = true;
+            setNormals(this.mesh.geometry, viewer.data.triangles);
+            this.stale = viewer.paintLive?.() === false;
+            viewer.dirty = true;
+        }
         if (this.picked >= 0) {
             const now = this.flesh.contactPositions(), ends = this.string.geometry.attributes.position;
             ends.array.set([...now.subarray(3 * this.picked, 3 * this.picked + 3), ...this.target.toArray()]), ends.needsUpdate = true;
-            this.hand.position.copy(this.target);
+            this.hand.position.copy(this.target), viewer.dirty = true;
         }
         this.countContacts();
-        viewer.paintLive?.();
     }
 
     // The points that the plane and the ball push, and how deep the deepest is in them.
     countContacts() {
         const { plane, ball } = this.settings, note = element('live-contacts');
-        note.hidden = plane === null && !ball;
-        if (note.hidden) return;
+        const none = plane === null && !ball;
+        if (note.hidden !== none) note.hidden = none;   // to set it has the page's style worked out, whatever it was
+        if (none) return;
         const x = this.flesh.contactPositions();
         let count = 0, deepest = 0;
         for (let i = 0; i < x.length; i += 3) {

@@ -41,9 +41,9 @@ function isClosed(triangles, x) {
     return volume.every((six) => six >= 0);
 }
 
-function skin(data) {
+function skin(data, triangles) {
     const geometry = new THREE.BufferGeometry(), count = data.info.skin_vertices;
-    geometry.setIndex(new THREE.BufferAttribute(data.triangles, 1));
+    geometry.setIndex(triangles);
     geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('normal', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('color', new THREE.BufferAttribute(new Float32Array(3 * count).fill(0.8), 3));
@@ -79,22 +79,26 @@ function disc() {
     return new THREE.CanvasTexture(canvas);
 }
 
-// A grid of short lines: software renderers drop a long line that passes behind the camera.
-function floor(step, cells) {
-    const ends = [];
+// A grid of lines of PIECE cells: software renderers drop a line that begins behind the camera, and take as long for a line as for two triangles.
+const PIECE = 4;
+function floor(step, least) {
+    const ends = [], cells = PIECE * Math.ceil(least / PIECE);
     for (let i = -cells; i <= cells; i++)
-        for (let k = -cells; k < cells; k++) ends.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
+        for (let k = -cells; k < cells; k += PIECE) ends.push(i, 0, k, i, 0, k + PIECE, k, 0, i, k + PIECE, 0, i);
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute('position', new THREE.Float32BufferAttribute(ends.map((x) => x * step), 3));
     return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
 }
 
-/* Pixels drawn along each of the page's: FINEST, which smooths edges. While things move, a machine without a graphics processor gives its frames to pixels: where PATIENCE
-   frames came slower than SLOW, the mean of the QUICKEST of them (what something else held up is not the page's), or HASTY of which all took twice that, light is worked out a
-   vertex, and then pixels get fewer, by what is missing, down to COARSEST. What does not help by a twentieth is taken back: then it is not what takes the time. */
-const FINEST = 2, PATIENCE = 12, HASTY = 4, QUICKEST = 0.75, SLOW = 17.5, COARSER = [0.5, 0.8], COARSEST = 0.16, HELPS = 0.95;   // SLOW: ms
-const SOFTWARE = 0.5;   // of FINEST, where one is known to have no graphics processor: begins there, with light a vertex
-const TURNING = 300;   // ms for which the camera counts as moving behind its last move
+/* What a picture is drawn with, from the finest: `share` of FINEST pixels along each of the page's (which smooths edges), light a pixel or a vertex, all triangles or those of coarse.js.
+   At a stop, and for pictures, always the first. While things move: where PATIENCE frames came slower than SLOW, the mean of the QUICKEST of them (what something else held up is not
+   the page's), or HASTY of which all took twice that, the next. Where not even the last is quick, the finest that is all but as quick as the best. After WAIT rows of frames that were
+   quick a finer one is tried, or where none is quick all this again; each time in vain the wait doubles. A machine without a graphics processor begins at SOFTWARE. */
+const FINEST = 2, LEVELS = [{ share: 1 }, { share: 1, vertexLit: true }, { share: 0.5, vertexLit: true, coarse: true }, { share: 0.35, vertexLit: true, coarse: true }, { share: 0.25, vertexLit: true, coarse: true }];
+const PATIENCE = 30, HASTY = 6, QUICKEST = 0.9, SLOW = 17.5, ALIKE = 0.95, WAIT = 20, SOFTWARE = 2;   // SLOW: ms
+const COARSE = 0.001;   // of the size: how far off fewer triangles may be
+const NUMBERS = 120;   // ms for which the frame's number and the slider stand where frames come slowly: each time they are a layout of the page
+const TURNING = 300;   // ms for which camera and flesh count as moving behind their last move
 
 // Do pixels come from a processor?
 function inSoftware(renderer) {
@@ -104,44 +108,45 @@ function inSoftware(renderer) {
 
 class Pace {
     constructor(viewer) {
-        this.viewer = viewer, this.software = inSoftware(viewer.renderer), this.forget();
+        this.viewer = viewer, this.first = inSoftware(viewer.renderer) ? SOFTWARE : 0, this.forget();
     }
 
     // What was found out: other things are seen now.
     forget() {
-        this.vertexLit = this.light = this.software, this.share = this.software ? SOFTWARE : 1, this.pixels = this.settled = false;
-        this.took = [], this.before = Infinity;
+        this.level = this.first, this.wait = WAIT, this.warm = false, this.search();
         this.apply(false);
     }
 
-    // At a stop, and for pictures, as fine as the screen.
+    search() {
+        this.means = [], this.settled = this.tried = false, this.took = [], this.rows = 0;
+    }
+
     apply(moving) {
-        const { viewer } = this, ratio = FINEST * (moving ? this.share : 1);
+        const { viewer } = this, { share, vertexLit, coarse } = LEVELS[moving ? this.level : 0], ratio = FINEST * share;
         if (viewer.renderer.getPixelRatio() !== ratio) viewer.renderer.setPixelRatio(ratio), viewer.dirty = true;
-        viewer.light(moving && this.vertexLit);
+        viewer.draft(vertexLit, coarse);
     }
 
     // A frame that came so many ms behind the one before.
     frame(took, moving) {
         this.apply(moving);
-        if (!moving || this.settled) return;
-        const count = this.took.push(took);
-        if (count < PATIENCE && !(count >= HASTY && this.took.every((ms) => ms > 2 * SLOW))) return;
-        const quickest = this.took.sort((a, b) => a - b).slice(0, QUICKEST * count), mean = quickest.reduce((a, b) => a + b) / quickest.length;
+        if (!moving) return;
+        const { took: all } = this, count = all.push(took);
+        if (count < PATIENCE && !(count >= HASTY && all.every((ms) => ms > 2 * SLOW))) return;
         this.took = [];
-        if (mean <= SLOW) return;
-        if (mean > HELPS * this.before) {
-            ({ share: this.share, vertexLit: this.vertexLit } = this.last);
-            this.before = Infinity, this.settled = this.pixels;
-            return;
-        }
-        this.before = mean, this.last = { share: this.share, vertexLit: this.vertexLit };
-        if (!this.light) {
-            this.light = this.vertexLit = true;
-        } else {
-            this.pixels = true;
-            this.share = Math.max(COARSEST, this.share * Math.max(COARSER[0], Math.min(COARSER[1], Math.sqrt(SLOW / mean))));
-            this.settled = this.share === this.last.share;
+        if (!this.warm) { this.warm = true; return; }   // what is new takes longer
+        const quickest = all.sort((a, b) => a - b).slice(0, Math.ceil(QUICKEST * count)), mean = quickest.reduce((a, b) => a + b) / quickest.length;
+        this.means[this.level] = mean;
+        if (this.settled) {
+            if (++this.rows >= this.wait) this.wait *= 2, this.search();
+        } else if (mean > SLOW) {
+            if (this.tried) this.wait *= 2;
+            this.tried = false, this.rows = 0;
+            if (this.level + 1 < LEVELS.length) { this.level++; return; }
+            const best = Math.min(...this.means.filter((ms) => ms));   // of a sparse array
+            this.level = this.means.findIndex((ms) => ms <= best / ALIKE), this.settled = true;
+        } else if (++this.rows >= this.wait && this.level > this.first) {
+            this.level--, this.rows = 0, this.tried = true;
         }
     }
 }
@@ -153,8 +158,9 @@ class Viewer {
         this.frame = 0;
         this.turned = -Infinity;
         this.playing = false;
-        this.renderer = new THREE.WebGLRenderer();
-        
+        // three.js asks for a canvas that one sees through, which a browser would have to blend
+        const canvas = document.createElement('canvas');
+        this.renderer = new THREE.WebGLRenderer({ canvas, context: canvas.getContext('webgl2', { alpha: false, antialias: false, powerPreference: 'high-performance' }) });
         element('view').prepend(this.renderer.domElement);
         this.scene = new THREE.Scene();
         this.scene.background = new THREE.Color(css('--view'));
@@ -168,18 +174,15 @@ class Viewer {
         this.controls = new OrbitControls(this.camera, this.renderer.domElement);
         this.controls.enableDamping = true;
         this.controls.addEventListener('change', () => { this.turned = performance.now(); });
-        this.simulated = skin(data);
-        this.rig = skin(data);
-        this.modes = skin(data);
-        this.live = skin(data);
-        this.second = data.moved2 ? skin(data) : null;
-        this.pace = new Pace(this);
+        this.triangles = new THREE.BufferAttribute(data.triangles, 1);
+        [this.simulated, this.rig, this.modes, this.live, this.second] = [1, 1, 1, 1, data.moved2].map((there) => there ? skin(data, this.triangles) : null);
         this.dots = {
             cubature: points('#e4572e', 7), inertia: points('#17bebb', 6), fixed: points('#4a4e69', 4), contact: points('#b5179e', 7),
         };
         this.setPoints(0);
         this.scene.add(this.simulated, this.rig, this.modes, this.live, ...(this.second ? [this.second] : []), ...Object.values(this.dots));
         this.measure();
+        this.pace = new Pace(this);
         this.grid = floor(0.2 * this.size, Math.ceil((1.5 * data.info.rig_scale / this.size + 2) / 0.2));
         this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
         this.scene.add(this.grid);
@@ -212,9 +215,26 @@ class Viewer {
         this.pace.forget(), this.dirty = true;
     }
 
-    // A vertex or a pixel.
-    light(vertexLit) {
-        for (const mesh of this.meshes()) mesh.material = mesh.userData.materials[vertexLit ? 1 : 0];
+    // What moves may be drawn with light a vertex and with fewer triangles, where there are any.
+    draft(vertexLit, coarse) {
+        if (coarse && !this.fewer) this.findFewer();
+        const index = coarse && !element('wire').checked && this.fewer.index || this.triangles;
+        for (const mesh of this.meshes()) {
+            mesh.material = mesh.userData.materials[vertexLit ? 1 : 0];
+            if (mesh.geometry.index !== index) mesh.geometry.setIndex(index);
+        }
+    }
+
+    // In a thread of its own: it takes a while. Browsers that give none to a page from a file draw all triangles.
+    findFewer() {
+        const { data } = this, n = 3 * data.info.skin_vertices;
+        this.fewer = { index: null };
+        try {
+            const worker = new Worker(URL.createObjectURL(new Blob([SUPPLE_COARSE], { type: 'text/javascript' })));
+            worker.onmessage = ({ data: found }) => { this.fewer.index = new THREE.BufferAttribute(found, 1), worker.terminate(); };
+            worker.onerror = (event) => { event.preventDefault(); };
+            worker.postMessage([data.triangles, data.pose_shapes.slice(0, n), data.look ?? null, this.size, COARSE * this.size]);
+        } catch { /* as above */ }
     }
 
     meshes() { return [this.simulated, this.rig, this.modes, this.live, this.second].filter(Boolean); }
@@ -261,29 +281,36 @@ class Viewer {
             if (u) add(a, u[0], at, u[1] * times, mesh.geometry.attributes.position.array);
             this.paint(mesh, at);
             mesh.geometry.attributes.position.needsUpdate = true;
-            setNormals(mesh.geometry);
+            setNormals(mesh.geometry, this.data.triangles);
         }
-        element('scrub').value = frame;
-        element('frame').textContent = `frame ${info.frame_start + frame * info.frame_step}`;
+        if (!this.playing || !this.pace.level || performance.now() - this.told > NUMBERS) this.tell();
         this.onframe?.(frame * info.frame_step);
         this.dirty = true;
     }
 
+    tell() {
+        const { info } = this.data;
+        this.told = performance.now();
+        element('scrub').value = this.frame;
+        element('frame').textContent = `frame ${info.frame_start + this.frame * info.frame_step}`;
+    }
+
     showsDisplacement() { return radio('colour') === 'displacement'; }
 
-    // As the baked one: by how far it is from the rig, which the run time knows at its own instant.
+    // As the baked one: by how far it is from the rig, which the run time knows at its own instant. False: it was not asked for the rig.
     paintLive() {
         const { info } = this.data;
-        if (!this.showsDisplacement()) return this.paint(this.live, 0);
+        if (!this.showsDisplacement()) { this.paint(this.live, 0); return true; }
         this.live.userData.painted = null;
         const x = this.live.geometry.attributes.position.array, rig = this.panel?.flesh.rig(), colour = this.live.geometry.attributes.color;
-        if (!rig) return;
+        if (!rig) return false;
         const out = colour.array, n = 3 * info.skin_vertices;
         for (let i = 0; i < n; i += 3) {
             const a = x[i] - rig[i], b = x[i + 1] - rig[i + 1], c = x[i + 2] - rig[i + 2];
             colourOf(Math.sqrt(a * a + b * b + c * c) / this.largest, out, i);
         }
         colour.needsUpdate = true;
+        return true;
     }
 
     paint(mesh, at) {
@@ -323,7 +350,7 @@ class Viewer {
         const p = this.modes.geometry.attributes.position.array, at = (pose * info.mode_count + mode) * n;
         for (let i = 0; i < n; i++) p[i] = shapes[pose * n + i] + swing * modes[at + i];
         this.modes.geometry.attributes.position.needsUpdate = true;
-        setNormals(this.modes.geometry);
+        setNormals(this.modes.geometry, this.data.triangles);
         if (this.painted === `${pose} ${mode} ${radio('colour')}`) return;
         this.painted = `${pose} ${mode} ${radio('colour')}`;
         const colour = this.modes.geometry.attributes.color;
@@ -501,8 +528,8 @@ async function main(drawn) {
     for (const label of document.querySelectorAll('.two')) label.hidden = !data.moved2;
     if (!live) document.body.dataset.notLive = why ?? '';
     const isLive = () => live && ['live', 'beside'].includes(radio('show'));
-    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
-    const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; };
+    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) live.stale = !viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
+    const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; viewer.tell(); };
     const seek = (frame) => { play(false); viewer.setFrame(frame); if (isLive()) live.restart(frame * info.frame_step); };
     element('play').onclick = () => play(!viewer.playing);
     element('scrub').oninput = (e) => seek(Number(e.target.value));
@@ -551,7 +578,7 @@ async function main(drawn) {
     let before = performance.now(), second = before, ticks = 0, worked = 0;
     function tick(now) {
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
-        const moving = viewer.playing && !wanted.has('still'), changing = radio('show') === 'modes';
+        const moving = !wanted.has('still') && (viewer.playing || (isLive() && now - live.moved < TURNING)), changing = radio('show') === 'modes';
         viewer.pace.frame(now - before, moving || now - viewer.turned < TURNING);
         before = now, ticks++;
         if (now - second > 1000) live?.report(Math.round(1000 * ticks / (now - second)), worked / ticks), second = now, ticks = worked = 0;
