@@ -188,6 +188,8 @@ static void test_lanes(void **unused)
     for (int k = 0; k < COUNT; k++) {
         su_nearest_rotation(F + 9 * k, one);
         for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-12);
+        su_nearest_rotations(1, F + 9 * k, one);
+        assert_memory_equal(R + 9 * k, one, sizeof one); /* whoever its neighbours are */
     }
     double q[4 * 4 * COUNT];
     int32_t tets[4 * COUNT];
@@ -209,6 +211,8 @@ static void test_lanes(void **unused)
         const double *corner[4] = {q + 16 * k, q + 16 * k + 4, q + 16 * k + 8, q + 16 * k + 12};
         su_mean_rotation(corner, one);
         for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-13);
+        su_mean_rotations(1, tets + 4 * k, q, one);
+        assert_memory_equal(R + 9 * k, one, sizeof one);
     }
 }
 

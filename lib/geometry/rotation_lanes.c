@@ -10,7 +10,8 @@ enum { LANES = SU_ROTATION_LANES };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-SU_CLONES void su_nearest_rotations(int64_t count, const double *F, double *R)
+/* Clones are static: those of a function that others call would be seen outside of the shared library. */
+SU_CLONES static void nearest(int64_t count, const double *F, double *R)
 {
     for (int64_t from = 0; from < count; from += LANES) {
         int64_t some = least(count - from, LANES);
@@ -37,8 +38,8 @@ SU_INLINE void normalize(lanes v[4])
     for (int i = 0; i < 4; i++) v[i] /= length;
 }
 
-/* Of each lane: the quaternion v that maximizes sum (q_c . v)^2 over four, by the power method; false: not of all. */
-SU_INLINE bool leading(const lanes q[4][4], lanes v[4])
+/* Of each lane: the quaternion v that maximizes sum (q_c . v)^2 over four, by the power method. Which lanes have it. */
+SU_INLINE mask leading(const lanes q[4][4], lanes v[4])
 {
     enum { STEPS = 24 };
     lanes zero = {0}, one = zero + 1.0;
@@ -48,6 +49,7 @@ SU_INLINE bool leading(const lanes q[4][4], lanes v[4])
         for (int i = 0; i < 4; i++) v[i] += sign * q[c][i];
     }
     normalize(v);
+    mask found = {0};
     for (int step = 0; step < STEPS; step++) {
         lanes next[4] = {zero, zero, zero, zero}, change = zero;
         for (int c = 0; c < 4; c++) {
@@ -55,13 +57,19 @@ SU_INLINE bool leading(const lanes q[4][4], lanes v[4])
             for (int i = 0; i < 4; i++) next[i] += along * q[c][i];
         }
         normalize(next);
-        for (int i = 0; i < 4; i++) change = larger(change, magnitude(next[i] - v[i])), v[i] = next[i];
-        if (!any(~(change < 2 * DBL_EPSILON))) return true;
+        for (int i = 0; i < 4; i++) {
+            change = larger(change, magnitude(next[i] - v[i]));
+            v[i] = choose(found, v[i], next[i]);
+        }
+        found |= change < 2 * DBL_EPSILON;
+        if (!any(~found)) break;
     }
-    return false;
+    return found;
 }
 
-SU_CLONES void su_mean_rotations(int64_t count, const int32_t *tets, const double *quaternions, double *R)
+void su_nearest_rotations(int64_t count, const double *F, double *R) { nearest(count, F, R); }
+
+SU_CLONES static void mean(int64_t count, const int32_t *tets, const double *quaternions, double *R)
 {
     for (int64_t from = 0; from < count; from += LANES) {
         int64_t some = least(count - from, LANES);
@@ -70,11 +78,11 @@ SU_CLONES void su_mean_rotations(int64_t count, const int32_t *tets, const doubl
             for (int c = 0; c < 4; c++)
                 for (int i = 0; i < 4; i++)
                     q[c][i][l] = quaternions[4 * (int64_t)tets[4 * (from + (l < some ? l : 0)) + c] + i];
-        bool all = leading(q, v);
+        mask found = leading(q, v);
         for (int64_t l = 0; l < some; l++) {
             double *r = R + 9 * (from + l), one[4] = {v[0][l], v[1][l], v[2][l], v[3][l]};
             const int32_t *tet = tets + 4 * (from + l);
-            if (all) {
+            if (found[l]) {
                 su_quaternion_matrix(one, r);
                 continue;
             }
@@ -83,4 +91,9 @@ SU_CLONES void su_mean_rotations(int64_t count, const int32_t *tets, const doubl
             su_mean_rotation(corner, r);
         }
     }
+}
+
+void su_mean_rotations(int64_t count, const int32_t *tets, const double *quaternions, double *R)
+{
+    mean(count, tets, quaternions, R);
 }

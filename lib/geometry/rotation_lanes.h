@@ -1,5 +1,4 @@
-/* Rotations of many matrices, eight at once in the lanes of the vector units. The bits of one depend on the eight that
- * it is among: callers give groups that do not depend on the number of threads. */
+/* Rotations of many matrices, eight at once in the lanes of the vector units. No bit of one depends on the others. */
 #ifndef SU_GEOMETRY_ROTATION_LANES_H
 #define SU_GEOMETRY_ROTATION_LANES_H
 

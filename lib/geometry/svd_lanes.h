@@ -77,18 +77,19 @@ SU_INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
     lanes zero = {0}, one = zero + 1.0;
     for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
     enum { MOST = 12 }; /* sweeps; near the identity three */
-    bool turning = true;
-    for (int sweep = 0; sweep < MOST && turning; sweep++) {
+    mask turning = one > zero; /* each lane for itself, so that it does not depend on its neighbours */
+    for (int sweep = 0; sweep < MOST && any(turning); sweep++) {
         mask turned = {0};
         for (int p = 0; p < 2; p++)
             for (int q = p + 1; q < 3; q++) {
                 lanes c, t, pp = column_dot(B, p, p), qq = column_dot(B, q, q), off = column_dot(B, p, q);
                 turned |= off * off > STRAIGHT * STRAIGHT * (pp * qq);
                 jacobi(pp, qq, off, &c, &t);
+                c = choose(turning, c, one), t = choose(turning, t, zero);
                 rotate_columns(B, p, q, c, t);
                 rotate_columns(V, p, q, c, t);
             }
-        turning = any(turned);
+        turning &= turned;
     }
     lanes size[3];
     for (int k = 0; k < 3; k++) size[k] = column_dot(B, k, k);
