@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Threads that sum over tets in a step: they would wait for each other at every batch, and for conjugate gradients, for
+ * longer than they save (15 k tets: 13.6 ms with one, 18.9 with two; 60 k: 125 and 134,
+ * docs/notes/2026-11-25-full-step.md). The pose part gains by more. */
+enum { STEP_THREADS = 1 };
+
 void su_embedded_neutral(const su_tet *tet, double *neutral)
 {
     for (int64_t k = 0; k < tet->nbar; k++)
@@ -98,7 +103,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
                                                .density = fit->density},
                             err));
     SU_GO(allocate(s, tet->nbar, err));
-    SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
+    SU_GO(su_implicit_create(&s->body, STEP_THREADS, &s->implicit, err));
     SU_GO(constrain(s, options->complementary, err));
     if (options->self_contact != SU_SELF_CONTACT_NONE)
         SU_GO(su_self_contact_create(&s->body, tet->vertices, options->threads, &s->contact, err));
