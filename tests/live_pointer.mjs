@@ -1,7 +1,8 @@
 // node live_pointer.mjs NODE_MODULES PAGE [FOLDER]: the live page's controls in headless Chromium, used as a hand would. FOLDER: pictures of each state.
 import { createRequire } from 'node:module';
 import { existsSync } from 'node:fs';
-const [, , modules, page, shots] = process.argv, { chromium } = createRequire(`${modules}/`)('playwright-core');
+import { resolve } from 'node:path';
+const [modules, page] = process.argv.slice(2, 4).map((p) => resolve(p)), shots = process.argv[4], { chromium } = createRequire(`${modules}/`)('playwright-core');
 const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => existsSync(p));
 const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'] });
 const errors = [];
