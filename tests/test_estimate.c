@@ -263,6 +263,21 @@ static void the_full_space_answers(void **unused)
         assert_near(difference(dofs, x + i * dofs, wanted + i * dofs), 0, 1e-3);
     }
     assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-12, 3, b, x));
+    /* The stretched body's own factor, from a pose whose rotations are those of now: at once, too. Where they differ it
+     * is another matrix's, and the neutral one is back when asked for. */
+    su_cholesky_half *own;
+    double *then = calloc((size_t)(4 * n), sizeof *then);
+    for (int64_t v = 0; v < n; v++) then[4 * v] = 0.8, then[4 * v + 1] = 0.6;
+    assert_int_equal(su_cholesky_half_create(factor, &own, &err), SU_OK);
+    assert_int_equal(su_cholesky_factorize(factor, &K[2], &err), SU_OK);
+    su_cholesky_half_copy(own, factor);
+    su_turned_solver_precondition(solver, own, then);
+    assert_true(su_turned_solver_solve(solver, &K[2], then, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
+    assert_near(difference(dofs, x + 2 * dofs, wanted + 2 * dofs), 0, 1e-3);
+    assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
+    su_turned_solver_precondition(solver, half, NULL);
+    assert_true(su_turned_solver_solve(solver, &K[0], turn, 1e-5, 4, b, x));
+    su_cholesky_half_free(own), free(then);
     for (int i = 0; i < STATES; i++) su_sparse_free(&K[i]);
     su_sparse_free(&K0);
     su_turned_solver_free(solver), su_cholesky_half_free(half), su_cholesky_free(factor);
