@@ -144,16 +144,10 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained, do
     return best;
 }
 
-/* Processor seconds of the displacement modes; *whole is false where they were not there after `most` of them. */
-static double displacement(const block *b, double most, bool *whole)
+static void elastic_of(const block *b, su_elastic *elastic)
 {
-    const su_progress progress = {.stop = &late};
-    struct itimerval timer = {.it_value = {.tv_sec = (time_t)most}};
-    su_elastic elastic;
     su_error err = {0};
-    double values[DISPLACEMENT_MODES], *modes = room(3 * DISPLACEMENT_MODES * (size_t)b->n, sizeof *modes);
-    double from = seconds();
-    if (su_elastic_create(&elastic,
+    if (su_elastic_create(elastic,
                           &(su_elastic_body){.mesh = {b->n, b->t, b->x, b->tets},
                                              .held_count = b->held_count,
                                              .held = b->held,
@@ -163,7 +157,19 @@ static double displacement(const block *b, double most, bool *whole)
                                              .density = b->density},
                           &err))
         fail(err.text);
-    su_elastic_set_rest(&elastic, b->x, NULL, 1);
+    su_elastic_set_rest(elastic, b->x, NULL, 1);
+}
+
+/* Processor seconds of the displacement modes; *whole is false where they were not there after `most` of them. */
+static double displacement(const block *b, double most, bool *whole)
+{
+    const su_progress progress = {.stop = &late};
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)most}};
+    su_elastic elastic;
+    su_error err = {0};
+    double values[DISPLACEMENT_MODES], *modes = room(3 * DISPLACEMENT_MODES * (size_t)b->n, sizeof *modes);
+    double from = seconds();
+    elastic_of(b, &elastic);
     const su_mode_problem problem = {.elastic = &elastic, .x = b->x};
     late = 0;
     signal(SIGPROF, stop);
@@ -205,17 +211,7 @@ static void scaled_stiffness(const block *b, su_elastic *elastic, su_sparse *A, 
 {
     su_error err = {0};
     double *mass = room((size_t)b->n, sizeof *mass);
-    if (su_elastic_create(elastic,
-                          &(su_elastic_body){.mesh = {b->n, b->t, b->x, b->tets},
-                                             .held_count = b->held_count,
-                                             .held = b->held,
-                                             .material = SU_COROTATIONAL,
-                                             .young = b->young,
-                                             .poisson = b->poisson,
-                                             .density = b->density},
-                          &err))
-        fail(err.text);
-    su_elastic_set_rest(elastic, b->x, NULL, 1);
+    elastic_of(b, elastic);
     if (su_sparse_clone_pattern(&elastic->pattern, A, &err)) fail(err.text);
     su_elastic_stiffness(elastic, b->x, false, A, 1);
     su_lumped_mass(b->n, b->x, b->t, b->tets, b->density, mass);

@@ -41,6 +41,23 @@ static void deform(int kind, uint64_t *state, double y[12])
 
 static const double no_offset[9 * SU_TET_LANES];
 
+/* A tet of each kind. */
+typedef struct group {
+    double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES],
+        lambda[SU_TET_LANES];
+} group;
+
+static group group_of(uint64_t *state)
+{
+    group g;
+    for (int l = 0; l < SU_TET_LANES; l++) {
+        deform(l, state, g.y + 12 * l);
+        su_tet_rest(rest, rest, g.inverse + 9 * l, g.volume + l);
+        g.mu[l] = 2 + box_random(state), g.lambda[l] = 7 + 3 * box_random(state);
+    }
+    return g;
+}
+
 static void lanes_agree_with_single_tets(void **unused)
 {
     (void)unused;
@@ -49,19 +66,13 @@ static void lanes_agree_with_single_tets(void **unused)
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
         for (int project = 0; project < 2; project++)
             for (int count = SU_TET_LANES; count > 0; count -= 5) {
-                double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES],
-                    lambda[SU_TET_LANES];
-                for (int l = 0; l < SU_TET_LANES; l++) {
-                    deform(l, &state, y + 12 * l);
-                    su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
-                    mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
-                }
-                su_tet_stiffness_lanes(material, project, count, corners, y, no_offset, inverse, volume, mu, lambda,
-                                       NULL, K);
+                group g = group_of(&state);
+                su_tet_stiffness_lanes(material, project, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu,
+                                       g.lambda, NULL, K);
                 for (int l = 0; l < count; l++) {
                     double one[144], size = 0;
-                    su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, project, NULL,
-                                   one, NULL);
+                    su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l,
+                                   project, NULL, one, NULL);
                     for (int i = 0; i < 144; i++) size = fmax(size, fabs(one[i]));
                     int block = 0;
                     for (int a = 0; a < 4; a++)
@@ -82,19 +93,14 @@ static void energies_and_forces_agree_with_single_tets(void **unused)
     double *f = aligned_alloc(64, SU_LANE_FORCES * sizeof *f), *energy = aligned_alloc(64, SU_TET_LANES * sizeof *f);
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
         for (int count = SU_TET_LANES; count > 0; count -= 5) {
-            double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES],
-                lambda[SU_TET_LANES];
-            for (int l = 0; l < SU_TET_LANES; l++) {
-                deform(l, &state, y + 12 * l);
-                su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
-                mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
-            }
-            su_tet_forces_lanes(material, count, corners, y, no_offset, inverse, volume, mu, lambda, f);
-            su_tet_energies_lanes(material, count, corners, y, no_offset, inverse, volume, mu, lambda, energy);
+            group g = group_of(&state);
+            su_tet_forces_lanes(material, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu, g.lambda, f);
+            su_tet_energies_lanes(material, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu, g.lambda,
+                                  energy);
             for (int l = 0; l < count; l++) {
                 double one[12], alone, size = 1e-3;
-                su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, false, one, NULL,
-                               &alone);
+                su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l, false, one,
+                               NULL, &alone);
                 for (int i = 0; i < 12; i++) size = fmax(size, fabs(one[i]));
                 for (int i = 0; i < 12; i++)
                     assert_near(f[SU_TET_LANES * i + l] / size, one[i] / size,

@@ -76,27 +76,31 @@ SU_INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], 
             out[3 * i + j] = U[3 * i] * half[j] + U[3 * i + 1] * half[3 + j] + U[3 * i + 2] * half[6 + j];
 }
 
+/* Inverse edge matrix, F, volume and Lame's parameters of each tet; the last stands in for lanes beyond count. */
 SU_INLINE void gather(int count, const int32_t *tets, const double *y, const double *offset, const double *inverse,
-                      lanes edges[9], lanes inv[9])
+                      const double *volume, const double *mu, const double *lambda, lanes inv[9], lanes F[9], lanes *v,
+                      lanes *m, lanes *l)
 {
-    for (int l = 0; l < SU_TET_LANES; l++) {
-        int from = l < count ? l : count - 1;
+    lanes edges[9];
+    for (int k = 0; k < SU_TET_LANES; k++) {
+        int from = k < count ? k : count - 1;
         const double *a = y + 3 * (int64_t)tets[4 * from];
         for (int c = 0; c < 3; c++) {
             const double *b = y + 3 * (int64_t)tets[4 * from + 1 + c];
-            for (int i = 0; i < 3; i++) edges[3 * i + c][l] = b[i] - a[i] + offset[9 * from + 3 * i + c];
+            for (int i = 0; i < 3; i++) edges[3 * i + c][k] = b[i] - a[i] + offset[9 * from + 3 * i + c];
         }
-        for (int i = 0; i < 9; i++) inv[i][l] = inverse[9 * from + i];
+        for (int i = 0; i < 9; i++) inv[i][k] = inverse[9 * from + i];
+        (*v)[k] = volume[from], (*m)[k] = mu[from], (*l)[k] = lambda[from];
     }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
 }
 
-SU_INLINE void gather_scalars(int count, const double *volume, const double *mu, const double *lambda, lanes *v,
-                              lanes *m, lanes *l)
+/* G = F - I */
+SU_INLINE void minus_identity(const lanes F[9], lanes G[9])
 {
-    for (int k = 0; k < SU_TET_LANES; k++) {
-        int from = k < count ? k : count - 1;
-        (*m)[k] = mu[from], (*l)[k] = lambda[from], (*v)[k] = volume[from];
-    }
+    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k];
 }
 
 /* The spectrum of b(J), J = s_0 s_1 s_2: of the stretches b'' dJ/ds_k dJ/ds_l + b' s_m, of a pair +-b' s_k. */
@@ -115,22 +119,12 @@ SU_INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3],
     }
 }
 
-/* F = edges inverse */
-SU_INLINE void gradient(const lanes edges[9], const lanes inv[9], lanes F[9])
-{
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
-}
-
 SU_INLINE void corotational_stress(const lanes *mu, const lanes *lambda, const lanes F[9], lanes P[9])
 {
     lanes B[9], U[9], s[3], V[9], R[9], trace = (lanes){0} - 3.0;
     memcpy(B, F, sizeof B);
     singular_values(B, U, s, V);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            R[3 * i + j] = U[3 * i] * V[3 * j] + U[3 * i + 1] * V[3 * j + 1] + U[3 * i + 2] * V[3 * j + 2];
+    rotation_of(U, V, R);
     for (int k = 0; k < 9; k++) trace += R[k] * F[k];
     for (int k = 0; k < 9; k++) P[k] = 2.0 * *mu * (F[k] - R[k]) + *lambda * trace * R[k];
 }
@@ -139,11 +133,9 @@ SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_
                                    const double *offset, const double *inverse, const double *volume, const double *mu,
                                    const double *lambda, double *f)
 {
-    lanes edges[9], inv[9], F[9], G[9], P[9], m, l, v, c, d, pressure;
-    gather(count, tets, y, offset, inverse, edges, inv);
-    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
-    gradient(edges, inv, F);
-    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k];
+    lanes inv[9], F[9], G[9], P[9], m, l, v, c, d, pressure;
+    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
+    minus_identity(F, G);
     switch (material) { /* as below */
     case SU_STVK:
         law_stress(SU_STVK, &m, &l, F, G, P, &c, &d, &pressure);
@@ -170,11 +162,9 @@ SU_CLONES void su_tet_energies_lanes(su_material material, int count, const int3
                                      const double *offset, const double *inverse, const double *volume,
                                      const double *mu, const double *lambda, double *energy)
 {
-    lanes edges[9], inv[9], F[9], G[9], U[9], s[3] = {{0}}, V[9], m, l, v, psi = {0};
-    gather(count, tets, y, offset, inverse, edges, inv);
-    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
-    gradient(edges, inv, F);
-    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k];
+    lanes inv[9], F[9], G[9], U[9], s[3] = {{0}}, V[9], m, l, v, psi = {0};
+    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
+    minus_identity(F, G);
     switch (material) { /* as below */
     case SU_STVK:
         law_energy(SU_STVK, &m, &l, G, s, &psi);
@@ -218,7 +208,8 @@ SU_INLINE void exact_neohookean(int count, const double *by_ratio, const lanes F
 {
     lanes G[9], C[9], second, third, square = {0}, j, c, d, p, Fg[9], Cg[9];
     law_parameters(SU_NEOHOOKEAN, &mu, &lambda);
-    for (int k = 0; k < 9; k++) G[k] = k % 4 == 0 ? F[k] - 1.0 : F[k], square += F[k] * F[k];
+    minus_identity(F, G);
+    for (int k = 0; k < 9; k++) square += F[k] * F[k];
     law_cofactors(F, C);
     law_volume_change(G, &second, &third);
     j = G[0] + G[4] + G[8] + second + third;
@@ -254,10 +245,8 @@ SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int co
                                       const double *volume, const double *mu, const double *lambda,
                                       const double *by_ratio, double *K)
 {
-    lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
-    gather(count, tets, y, offset, inverse, edges, inv);
-    gather_scalars(count, volume, mu, lambda, &v, &m, &l);
-    gradient(edges, inv, F);
+    lanes inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
+    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
     lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
     if (material == SU_NEOHOOKEAN && !project) {
         exact_neohookean(count, by_ratio, F, inv, v, m, l, out);

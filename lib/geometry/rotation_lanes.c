@@ -19,11 +19,9 @@ SU_CLONES static void nearest(int64_t count, const double *F, double *R)
         for (int l = 0; l < LANES; l++)
             for (int i = 0; i < 9; i++) B[i][l] = F[9 * (from + (l < some ? l : 0)) + i];
         singular_values(B, U, s, V);
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) {
-                lanes r = U[3 * i] * V[3 * j] + U[3 * i + 1] * V[3 * j + 1] + U[3 * i + 2] * V[3 * j + 2];
-                for (int64_t l = 0; l < some; l++) R[9 * (from + l) + 3 * i + j] = r[l];
-            }
+        rotation_of(U, V, B);
+        for (int64_t l = 0; l < some; l++)
+            for (int i = 0; i < 9; i++) R[9 * (from + l) + i] = B[i][l];
     }
 }
 

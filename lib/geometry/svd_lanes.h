@@ -76,7 +76,7 @@ SU_INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 {
     lanes zero = {0}, one = zero + 1.0;
     for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
-    enum { MOST = 12 }; /* sweeps; near the identity three */
+    enum { MOST = 12 };        /* sweeps; near the identity three */
     mask turning = one > zero; /* each lane for itself, so that it does not depend on its neighbours */
     for (int sweep = 0; sweep < MOST && any(turning); sweep++) {
         mask turned = {0};
@@ -120,6 +120,14 @@ SU_INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
         U[3 * i + 2] = U[j] * U[k + 1] - U[k] * U[j + 1];
     }
     s[2] = B[2] * U[2] + B[5] * U[5] + B[8] * U[8];
+}
+
+/* R = U V', the proper rotation nearest to the matrix that these are the singular vectors of. */
+SU_INLINE void rotation_of(const lanes U[9], const lanes V[9], lanes R[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            R[3 * i + j] = U[3 * i] * V[3 * j] + U[3 * i + 1] * V[3 * j + 1] + U[3 * i + 2] * V[3 * j + 2];
 }
 
 #endif

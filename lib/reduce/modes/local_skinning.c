@@ -1,6 +1,7 @@
 #include "reduce/modes/local_skinning.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_r
         }
         add_report(&sum, &one);
     }
-    qsort(found, (size_t)k, sizeof *found, by_eigenvalue);
+    su_sort(found, (size_t)k, sizeof *found, by_eigenvalue);
     for (int64_t c = 0; c < k; c++) {
         eigenvalues[c] = found[c].eigenvalue;
         if (region) region[c] = of[found[c].at];
