@@ -86,47 +86,76 @@ void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], 
 }
 
 typedef struct face_key {
-    int32_t v[3]; /* ascending */
+    int32_t v[2]; /* the higher two vertices, ascending */
     int32_t side; /* 4 * tet + face */
 } face_key;
 
-static int compare_faces(const void *a, const void *b)
+static int compare_faces(const face_key *p, const face_key *q)
 {
-    const face_key *p = a, *q = b;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (p->v[i] != q->v[i]) return p->v[i] < q->v[i] ? -1 : 1;
     return (p->side > q->side) - (p->side < q->side);
+}
+
+/* Few faces share their lowest vertex (32 in a lattice): sorted by insertion. */
+static void sort_faces(int64_t count, face_key *keys)
+{
+    for (int64_t k = 1; k < count; k++) {
+        face_key held = keys[k];
+        int64_t at = k;
+        for (; at > 0 && compare_faces(keys + at - 1, &held) > 0; at--) keys[at] = keys[at - 1];
+        keys[at] = held;
+    }
+}
+
+/* vertices of a face, ascending */
+static void face_vertices(const int32_t *tet, int face, int32_t v[3])
+{
+    int32_t a = tet[su_tet_face[face][0]], b = tet[su_tet_face[face][1]], c = tet[su_tet_face[face][2]], swap;
+    if (a > b) swap = a, a = b, b = swap;
+    if (b > c) swap = b, b = c, c = swap;
+    if (a > b) swap = a, a = b, b = swap;
+    v[0] = a, v[1] = b, v[2] = c;
 }
 
 su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, su_error *err)
 {
     su_status status = SU_OK;
     face_key *keys = NULL;
+    int64_t *begin = NULL, n = 0; /* (n + 2) keys of the faces whose lowest vertex it is */
+    int32_t v[3];
+    for (int64_t k = 0; k < 4 * t; k++)
+        if (tets[k] >= n) n = (int64_t)tets[k] + 1;
     SU_GO(SU_ALLOC(&keys, 4 * t, "tet faces", err));
-    for (int64_t e = 0; e < t; e++)
-        for (int f = 0; f < 4; f++) {
-            int32_t a = tets[4 * e + su_tet_face[f][0]], b = tets[4 * e + su_tet_face[f][1]],
-                    c = tets[4 * e + su_tet_face[f][2]], swap;
-            if (a > b) swap = a, a = b, b = swap;
-            if (b > c) swap = b, b = c, c = swap;
-            if (a > b) swap = a, a = b, b = swap;
-            keys[4 * e + f] = (face_key){{a, b, c}, (int32_t)(4 * e + f)};
-            neighbour[4 * e + f] = -1;
-        }
-    su_sort(keys, (size_t)(4 * t), sizeof *keys, compare_faces);
-    for (int64_t k = 0; k + 1 < 4 * t; k++) {
-        if (memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) continue;
-        neighbour[keys[k].side] = keys[k + 1].side / 4;
-        neighbour[keys[k + 1].side] = keys[k].side / 4;
-        k++;
-        if (k + 1 < 4 * t && !memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) {
-            status = su_fail(err, SU_FAILED, "tets %d, %d and %d share a face", keys[k - 1].side / 4, keys[k].side / 4,
-                             keys[k + 1].side / 4);
-            goto done;
+    SU_GO(SU_ALLOC(&begin, n + 2, "tet faces", err));
+    for (int64_t k = 0; k < 4 * t; k++) {
+        face_vertices(tets + k / 4 * 4, (int)(k % 4), v);
+        begin[v[0] + 2]++;
+    }
+    for (int64_t i = 2; i < n + 2; i++) begin[i] += begin[i - 1];
+    for (int64_t k = 0; k < 4 * t; k++) {
+        face_vertices(tets + k / 4 * 4, (int)(k % 4), v);
+        keys[begin[v[0] + 1]++] = (face_key){{v[1], v[2]}, (int32_t)k};
+        neighbour[k] = -1;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        face_key *own = keys + begin[i];
+        int64_t count = begin[i + 1] - begin[i];
+        sort_faces(count, own);
+        for (int64_t k = 0; k + 1 < count; k++) {
+            if (memcmp(own[k].v, own[k + 1].v, sizeof own->v)) continue;
+            neighbour[own[k].side] = own[k + 1].side / 4;
+            neighbour[own[k + 1].side] = own[k].side / 4;
+            k++;
+            if (k + 1 < count && !memcmp(own[k].v, own[k + 1].v, sizeof own->v)) {
+                status = su_fail(err, SU_FAILED, "tets %d, %d and %d share a face", own[k - 1].side / 4,
+                                 own[k].side / 4, own[k + 1].side / 4);
+                goto done;
+            }
         }
     }
 done:
-    free(keys);
+    free(keys), free(begin);
     return status;
 }
 

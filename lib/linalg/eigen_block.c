@@ -19,12 +19,15 @@ enum { MOST_TIMES = 16, KEPT_TIMES = 2 };
 #define STILL 1e-10
 /* Ritz vectors of the inverse in single precision are looked for to this part of their values: what is left then its
  * rounding leaves as well, and the steps in double take both out. */
-#define SINGLE 1e-5
+#define SINGLE 3e-6
 enum { MOST_STEPS = 400 };
 /* Below this size, or this multiple of the vectors wanted, all eigenpairs are found by LAPACK. */
 enum { DENSE_SIZE = 300, DENSE_MULTIPLE = 6 };
 /* A direction whose square is less than this part of the longest of its block is rounding. */
 #define DEPENDENT 1e-14
+/* Directions of which less is left by what is taken out of them are gone through once more: what rounding leaves of it
+ * is then no more than ten times that of a number (the test of Daniel, Gragg, Kaufman and Stewart 1976). */
+#define LEFT 0.1
 
 typedef struct space {
     const su_block_operator *A;
@@ -93,21 +96,32 @@ static void remove_space(space *s, int64_t columns, double *x)
     combine(s->A->size, s->m, s->V, columns, s->small, s->m, -1, 1, x);
 }
 
-/* Orthonormal combinations of x (*columns,size) in its place, those that are rounding left out (Stathopoulos and Wu
- * 2002). */
-static su_status orthonormalize(space *s, int64_t *columns, double *x, su_error *err)
+/* Each of x (columns,size) to length 1, 0 as it is; *shortest the least there was. */
+static su_status normalize(int64_t size, int64_t columns, double *x, double *shortest, su_error *err)
 {
-    int64_t size = s->A->size, count = *columns, kept = 0;
-    double *gram = s->small, *values = s->theta;
-    for (int64_t k = 0; k < count; k++) { /* columns of very different lengths count alike */
+    *shortest = INFINITY;
+    for (int64_t k = 0; k < columns; k++) {
         double norm = cblas_dnrm2((int)size, x + k * size, 1);
         if (!isfinite(norm)) return su_fail(err, SU_NUMERICS, "eigenvectors that are not finite");
         if (norm > 0) cblas_dscal((int)size, 1 / norm, x + k * size, 1);
+        *shortest = fmin(*shortest, norm);
     }
+    return SU_OK;
+}
+
+/* Orthonormal combinations of x (*columns,size), lengths 1, in its place, those that are rounding left out (Stathopoulos
+ * and Wu 2002); *shortest the least length that a combination had. */
+static su_status orthonormalize(space *s, int64_t *columns, double *x, double *shortest, su_error *err)
+{
+    int64_t size = s->A->size, count = *columns, kept = 0;
+    double *gram = s->small, *values = s->theta;
     products(size, count, x, count, x, gram, count);
     SU_TRY(su_eigen_symmetric(count, gram, values, err));
-    for (int64_t k = count - 1; k >= 0 && values[k] > DEPENDENT * values[count - 1] && values[k] > 0; k--, kept++)
+    *shortest = 1;
+    for (int64_t k = count - 1; k >= 0 && values[k] > DEPENDENT * values[count - 1] && values[k] > 0; k--, kept++) {
         cblas_dscal((int)count, 1 / sqrt(values[k]), gram + k * count, 1);
+        *shortest = sqrt(values[k]);
+    }
     if (kept > 0) {
         combine(size, count, x, kept, gram + (count - kept) * count, count, 1, 0, s->room);
         memcpy(x, s->room, (size_t)(kept * size) * sizeof *x);
@@ -120,16 +134,19 @@ static su_status orthonormalize(space *s, int64_t *columns, double *x, su_error 
 static su_status extend(space *s, int64_t columns, double *x, su_error *err)
 {
     int64_t size = s->A->size, m = s->m;
-    for (int pass = 0; pass < 2 && columns > 0; pass++) { /* the second takes out what rounding left */
+    double left = 0, shortest;
+    SU_TRY(normalize(size, columns, x, &shortest, err)); /* columns of very different lengths count alike */
+    for (int pass = 0; pass < 2 && columns > 0 && left < LEFT; pass++) {
         SU_TRY(project(s->A, columns, x, err));
         remove_space(s, columns, x);
-        SU_TRY(orthonormalize(s, &columns, x, err));
+        SU_TRY(normalize(size, columns, x, &left, err));
+        SU_TRY(orthonormalize(s, &columns, x, &shortest, err));
+        left *= shortest;
     }
     if (columns == 0) return SU_OK;
     memcpy(s->V + m * size, x, (size_t)(columns * size) * sizeof *x);
     SU_TRY(s->A->apply(s->A->context, columns, s->V + m * size, s->AV + m * size, err));
-    /* What P takes out of A x is far larger than what is left when x has converged. */
-    for (int pass = 0; pass < 2; pass++) SU_TRY(project(s->A, columns, s->AV + m * size, err));
+    SU_TRY(project(s->A, columns, s->AV + m * size, err));
     s->applications += columns, s->m += columns;
     products(size, s->m, s->V, columns, s->AV + m * size, s->G + m * s->most, s->most);
     for (int64_t j = m; j < s->m; j++)
@@ -211,7 +228,7 @@ static su_status start_by_inverse(space *s, su_error *err)
     const su_block_operator *A = s->A;
     const su_lanczos_operator T = {A->size, A->inverse, A->context};
     const su_lanczos_ends ends = {s->count, s->most < A->rank / 2 ? s->most : A->rank / 2, SINGLE};
-    int64_t size = A->size, keep = KEPT_TIMES * s->count + A->width, kept, blocks = (keep + SU_LANES - 1) / SU_LANES;
+    int64_t size = A->size, keep = s->count + A->width, kept, blocks = (keep + SU_LANES - 1) / SU_LANES;
     float *found = NULL;
     su_status status;
     SU_GO(SU_ROOM(&found, blocks * SU_LANES * size, "eigenvectors", err));

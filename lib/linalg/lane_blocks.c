@@ -8,6 +8,9 @@ enum { LANES = SU_LANES, SQUARE = LANES * LANES };
 /* Rows whose products are summed in single precision before they go to a sum in double; as many rows of a block fit
  * the first cache, of all blocks the second. */
 enum { CHUNK = 256 };
+/* Columns whose products are summed at once: their sums stay in registers of 32 bytes as well. */
+enum { AT_ONCE = 8 };
+_Static_assert(LANES % AT_ONCE == 0, "whole groups of columns");
 
 typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
@@ -21,12 +24,15 @@ SU_CLONES void su_lane_products(int64_t size, int64_t blocks, const float *V, co
         int64_t rows = rows_from(size, from);
         const lanes *w = (const lanes *)(W + from * LANES);
         for (int64_t b = 0; b < blocks; b++) {
-            const float *v = V + (b * size + from) * LANES;
-            lanes sum[LANES] = {{0}};
-            for (int64_t i = 0; i < rows; i++, v += LANES)
-                for (int a = 0; a < LANES; a++) sum[a] += v[a] * w[i];
-            for (int a = 0; a < LANES; a++)
-                for (int c = 0; c < LANES; c++) C[b * SQUARE + a * LANES + c] += (double)sum[a][c];
+            for (int some = 0; some < LANES; some += AT_ONCE) {
+                const float *v = V + (b * size + from) * LANES + some;
+                double *to = C + b * SQUARE + some * LANES;
+                lanes sum[AT_ONCE] = {{0}};
+                for (int64_t i = 0; i < rows; i++, v += LANES)
+                    for (int a = 0; a < AT_ONCE; a++) sum[a] += v[a] * w[i];
+                for (int a = 0; a < AT_ONCE; a++)
+                    for (int c = 0; c < LANES; c++) to[a * LANES + c] += (double)sum[a][c];
+            }
         }
     }
 }

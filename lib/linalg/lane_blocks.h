@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { SU_LANES = 8 };
+enum { SU_LANES = 16 };
 
 /* C (blocks SU_LANES,SU_LANES) = V'W, W one block. */
 void su_lane_products(int64_t size, int64_t blocks, const float *V, const float *W, double *C);

@@ -25,7 +25,7 @@ void su_sparse_free(su_sparse *matrix);
 /* y = A x */
 void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y);
 /* Vectors of su_sparse_multiply_interleaved. */
-enum { SU_SPARSE_LANES = 8 };
+enum { SU_SPARSE_LANES = 16 };
 /* The same for x, y (size,SU_SPARSE_LANES), the entries of a row beside each other. */
 void su_sparse_multiply_interleaved(const su_sparse *matrix, const double *x, double *y);
 /* The same for `count` vectors, one after the other in x and y, several in one pass over A; no bit differs from one at

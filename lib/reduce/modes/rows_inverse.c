@@ -143,18 +143,24 @@ done:
 static su_status invert_inner(su_rows_inverse *s, int64_t columns, su_error *err)
 {
     int64_t wide = s->blocks * LANES;
-    double *gram;
-    SU_TRY(SU_ALLOC(&gram, columns * columns, "constraints", err));
-    su_status status = gram_of(s->size, columns, s->Q, gram, err);
-    if (status == SU_OK) {
-        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)columns, gram, (int)columns) != 0 ||
-            LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)columns, gram, (int)columns) != 0)
-            s->blocks = 0;
-        for (int64_t j = 0; j < columns && s->blocks > 0; j++)
-            for (int64_t i = j; i < columns; i++)
-                s->inner[i * wide + j] = s->inner[j * wide + i] = gram[j * columns + i];
+    double *gram = NULL, *products = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&gram, columns * columns, "constraints", err));
+    SU_GO(SU_ALLOC(&products, wide * LANES, "constraints", err));
+    for (int64_t j = 0; j < columns; j += LANES) {
+        /* (wide - j,LANES) the blocks from this one on with it: below the diagonal */
+        su_lane_products(s->size, s->blocks - j / LANES, s->Q + j * s->size, s->Q + j * s->size, products);
+        for (int64_t i = j; i < columns; i++)
+            for (int64_t l = 0; l < LANES && j + l < columns && j + l <= i; l++)
+                gram[(j + l) * columns + i] = products[(i - j) * LANES + l];
     }
-    free(gram);
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)columns, gram, (int)columns) != 0 ||
+        LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)columns, gram, (int)columns) != 0)
+        s->blocks = 0;
+    for (int64_t j = 0; j < columns && s->blocks > 0; j++)
+        for (int64_t i = j; i < columns; i++) s->inner[i * wide + j] = s->inner[j * wide + i] = gram[j * columns + i];
+done:
+    free(gram), free(products);
     return status;
 }
 
@@ -173,7 +179,6 @@ static su_status make_answers(su_rows_inverse *s, const su_dense_rows *J, su_err
     SU_GO(SU_ALLOC(&work, su_lane_work(s->blocks), "constraints", err));
     SU_GO(orthonormal_rows(s, J, s->Q, err));
     for (int64_t b = 0; b < s->blocks; b++) su_factor_single_forward(s->factor, s->Q + b * s->size * LANES, s->work);
-
     SU_GO(gram_of(s->size, rows, s->Q, gram, err));
     SU_GO(orthonormal(rows, gram, wide, combination, &kept, err));
     su_lane_multiply(s->size, s->blocks, s->Q, combination, work);
