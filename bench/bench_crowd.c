@@ -151,7 +151,7 @@ int main(void)
         must(su_skinning_bones_create(&s->model, &settings, BONES, weights, source.neutral, &s->bones, &err), &err);
         must(su_skinning_stepper_create(&s->model, &set, NULL, &s->stepper, &err), &err);
         s->at = su_skinning_instant_in(&s->model, take(&arena, su_skinning_instant_size(&s->model), 8));
-        s->room = take(&arena, 3 * s->bones.stride, 8);
+        s->room = take(&arena, s->bones.room, 8);
         must(su_reconstruct_create(&source, SU_COROTATED, 0, NULL, 1, &s->reconstruct, &err), &err);
     }
     double *positions = take(&arena, 3 * source.n, 8), *q = take(&arena, source.r, 8);

@@ -65,6 +65,18 @@ for key, most in (('q', 1e-4), ('energy', 1e-3)):
     assert 0 < off < most, (key, off)
 PY
 echo $?)" "$(tail -3 why)"
+for mode in none relative; do
+    for how in "" --crowd; do "$BIN/supple" sim fast/pet.model.npz b.anim.npz $how --gravity-mode $mode -q -o "turned-$mode$how.npz"; done
+done
+# The smooth gradients' rotation for the mean of theirs (docs/skinning.md, section 6): small beside the motion.
+check "where it turns they make nearly what the skin makes" "$("$python" - <<'PY' 2>why
+import numpy as np
+for mode, most in (('none', 0.005), ('relative', 0.03)):
+    a, b = np.load('turned-%s.npz' % mode)['q'], np.load('turned-%s--crowd.npz' % mode)['q']
+    off = np.linalg.norm(a - b) / np.linalg.norm(a)
+    assert 0 < off < most, (mode, off)
+PY
+echo $?)" "$(tail -3 why)"
 mkdir -p other; cp b.anim.npz other/a.anim.npz
 run "$BIN/supple" sim fast/pet.model.npz a.anim.npz other/a.anim.npz -o twice
 check "two clips of one name are refused" "$([ $status = 2 ] && grep -q 'both results would be called a.sim.npz' err && [ ! -e twice ]; echo $?)" "$status $(cat err)"

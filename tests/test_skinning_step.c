@@ -591,7 +591,7 @@ static void bones_are_the_skin_they_move(void **state)
         su_skinning_rig_numbers(&rig, work, numbers);
         su_skinning_instant_finish(&few.space, &a);
         const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, here[3] = {0, 0, 0};
-        TAKE(&few, room, 3 * bones.stride);
+        TAKE(&few, room, bones.room);
         su_skinning_bones_pose(&bones, M, still, here, room, &b);
         int64_t lanes = 72 * few.space.panels, w = 3 * stride;
         assert_near(difference(lanes, a.N, b.N), 0, 1e-6);

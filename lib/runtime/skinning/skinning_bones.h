@@ -1,6 +1,8 @@
 /* Poses of a rig by linear blend skinning straight from its bones: the same numbers as skinning_rig.h makes from the
- * skin, linear in the bones and so independent of the mesh (FCD section 8.2). What is free of stress is then the
- * rotation of a cluster's own mean gradient where the rest is turned. */
+ * skin, linear in the bones and so independent of the mesh (FCD section 8.2). Where the rest is turned what is free of
+ * stress is the rotation of a cluster's mean of the smooth gradients, in place of its mean of their rotations; and
+ * relative gravity turns with the nodes of the smoothing, as vertices weigh them, in place of with the vertices. Flesh
+ * without a smoothing (a posed rest, neutral there) turns with its clusters' own gradients. */
 #ifndef SU_RUNTIME_SKINNING_BONES_H
 #define SU_RUNTIME_SKINNING_BONES_H
 
@@ -13,9 +15,16 @@
 typedef struct su_skinning_bones {
     const su_skinning_model *model; /* borrowed */
     int64_t bones, rows, stride;    /* rows 4 (bones + 1): the last stands still; padded to a multiple of 8 */
-    float *A;                       /* (panels,rows,3,8) gradients of clusters by the bones' entries, 1/m */
+    int64_t room;                   /* doubles of scratch that a pose takes */
+    float *A;                       /* (panels,rows,3,8) gradients of clusters by the bones' entries, 1/m; NULL where
+                                     * N is made of the nodes' */
     double *rig;                    /* (rows,stride of the model) sum of m phi by the same */
-    double *carried;                /* (clusters,stride of the model) sum of m phi of each cluster's vertices, kg^1/2 */
+    int64_t nodes;                  /* of the smoothing; without one the clusters */
+    float *node;                    /* (panels of nodes,rows,3,8) their gradients, as A (or A itself) */
+    int64_t *share_start;           /* (clusters + 1) into the next two; NULL with A */
+    int32_t *share_node;            /* nodes of each cluster, */
+    double *share;                  /* and what it takes of them */
+    double *carried;                /* (nodes,stride of the model) sum of m phi, as vertices weigh nodes, kg^1/2 */
     double *strain;                 /* (rows,stride of the model) of a neutral rest; else NULL */
     double *mass;                   /* (rows,rows) sum of m j j' of vertices that are j of the bones' entries, kg */
     double gravity[3];              /* m/s^2: what is carried; 0: nothing */
@@ -28,7 +37,7 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
                                    const float *weights, const double *skin, su_skinning_bones *out, su_error *err);
 void su_skinning_bones_free(su_skinning_bones *of);
 /* The instant of bones (bones,3,4), rotation and translation of each from the neutral pose, root frame. room
- * (3,stride): scratch. */
+ * (of->room): scratch. */
 void su_skinning_bones_pose(const su_skinning_bones *of, const double *bones, const double Q[9], const double c[3],
                             double *room, su_skinning_instant *out);
 

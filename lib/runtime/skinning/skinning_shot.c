@@ -71,7 +71,7 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
     of->p = su_arena_alloc(&of->arena, of->rig.space.s, sizeof *of->p);
     for (int k = 0; k < 2 && bones; k++)
         of->entries[k] = su_arena_alloc(&of->arena, of->width + 12, sizeof *of->entries[k]);
-    if (bones) of->room = su_arena_alloc(&of->arena, 3 * of->bones->stride, sizeof *of->room);
+    if (bones) of->room = su_arena_alloc(&of->arena, of->bones->room, sizeof *of->room);
     if (of->arena.failed) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the frames of the shot");
         goto done;
