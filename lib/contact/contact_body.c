@@ -241,6 +241,20 @@ static bool looked_at(const su_contact_body *body, int32_t from, int corners, in
     return false;
 }
 
+/* The square of the distance from p to a triangle's box: no more than that to the triangle, and sooner known. */
+static double box_distance(const su_contact_body *body, const double *x, const double p[3], int32_t triangle)
+{
+    const int32_t *c = body->surface + 3 * (int64_t)triangle;
+    const double *u = x + 3 * (int64_t)c[0], *v = x + 3 * (int64_t)c[1], *w = x + 3 * (int64_t)c[2];
+    double squared = 0;
+    for (int i = 0; i < 3; i++) {
+        double below = su_smaller(su_smaller(u[i], v[i]), w[i]) - p[i],
+               above = p[i] - su_larger(su_larger(u[i], v[i]), w[i]), far = su_larger(su_larger(below, above), 0);
+        squared += far * far;
+    }
+    return squared;
+}
+
 /* avoid: a vertex; -1: none */
 static double descend(const su_contact_body *body, const double *x, const double p[3], int32_t avoid, int32_t *triangle,
                       double bary[3])
@@ -253,7 +267,7 @@ static double descend(const su_contact_body *body, const double *x, const double
             int32_t v = body->surface[3 * (int64_t)from + i];
             for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++) {
                 int32_t k = body->around[j];
-                if (k == from || looked_at(body, from, i, k)) continue;
+                if (k == from || looked_at(body, from, i, k) || !(box_distance(body, x, p, k) < best)) continue;
                 double squared = to_triangle(body, x, p, k, w);
                 if (!(squared < best)) continue; /* nor what is not a number */
                 if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;

@@ -43,10 +43,18 @@ typedef struct chunk {
     bool failed;
 } chunk;
 
+/* A tree of the tets' boxes at some positions. */
+typedef struct tet_tree {
+    su_boxtree tree;
+    double *box;    /* (tets,6) */
+    double surface; /* of its boxes when it was made */
+} tet_tree;
+
 /* The pairs of another shape, of the vertices that had to be looked for. */
 typedef struct other_shape {
     double *at; /* (n,3) */
-    bool on;
+    bool on, prepared;
+    tet_tree tree; /* once prepared; as long as the shape */
     chunk found;
     int32_t *first;  /* (n) first of a vertex's pairs, -1: not looked for */
     int32_t *count;  /* (n) */
@@ -62,9 +70,7 @@ struct su_contact_finder {
     int32_t *tet;    /* (tets) */
     int32_t *watch;  /* (watched) vertices whose motion counts */
     double *k;       /* (n) N/m^3 */
-    double *box;     /* (tets,6) */
-    su_boxtree tree;
-    double surface;  /* of the tree's boxes when it was made */
+    tet_tree tree;   /* of where the lists were made */
     double *list_at; /* (n,3) positions the lists of near tets were made at */
     int64_t *start;  /* (vertices + threads) of each chunk's own list */
     chunk *chunks;   /* (threads) */
@@ -78,12 +84,18 @@ struct su_contact_finder {
 
 static void free_chunk(chunk *c) { free(c->tet), free(c->item), free(c->pair); }
 
+static void free_shape(other_shape *shape)
+{
+    free_chunk(&shape->found);
+    su_boxtree_free(&shape->tree.tree);
+}
+
 void su_contact_finder_free(su_contact_finder *f)
 {
     if (!f) return;
     for (int c = 0; f->chunks && c < f->threads; c++) free_chunk(f->chunks + c);
-    free_chunk(&f->rest.found), free_chunk(&f->before.found);
-    su_boxtree_free(&f->tree);
+    free_shape(&f->rest), free_shape(&f->before);
+    su_boxtree_free(&f->tree.tree);
     free(f->pair);
     su_arena_free(&f->arena);
     free(f);
@@ -126,6 +138,7 @@ static void take_shape(su_contact_finder *f, other_shape *shape)
     shape->count = su_arena_alloc(&f->arena, n, sizeof *shape->count);
     shape->sought = su_arena_alloc(&f->arena, n, sizeof *shape->sought);
     shape->found.mark = su_arena_alloc(&f->arena, n, sizeof *shape->found.mark);
+    shape->tree.box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *shape->tree.box);
 }
 
 su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
@@ -143,7 +156,7 @@ su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_c
     f->tet = su_arena_alloc(&f->arena, f->tets, sizeof *f->tet);
     f->watch = su_arena_alloc(&f->arena, body->n, sizeof *f->watch);
     f->k = su_arena_alloc(&f->arena, body->n, sizeof *f->k);
-    f->box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->box);
+    f->tree.box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->tree.box);
     take_shape(f, &f->rest), take_shape(f, &f->before);
     f->list_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->list_at);
     f->start = su_arena_alloc(&f->arena, f->vertices + f->threads, sizeof *f->start);
@@ -172,7 +185,8 @@ void su_contact_finder_set_stiffness(su_contact_finder *f, const double *k)
 
 /* ---- near tets ---- */
 
-static su_status prepare_tree(su_contact_finder *f, const double *y, su_error *err)
+/* The tree of the tets' boxes at y. */
+static su_status prepare_tree(const su_contact_finder *f, const double *y, tet_tree *t, su_error *err)
 {
 #pragma omp parallel for num_threads(f->threads) schedule(static)
     for (int64_t i = 0; i < f->tets; i++) {
@@ -184,16 +198,16 @@ static su_status prepare_tree(su_contact_finder *f, const double *y, su_error *e
                 if (value < low) low = value;
                 if (value > high) high = value;
             }
-            f->box[6 * i + k] = low, f->box[6 * i + 3 + k] = high;
+            t->box[6 * i + k] = low, t->box[6 * i + 3 + k] = high;
         }
     }
-    if (!f->tree.nodes)
-        SU_TRY(su_boxtree_create(f->tets, f->box, &f->tree, err));
-    else if (su_boxtree_refit(&f->tree, f->box) <= LOOSE * f->surface)
+    if (!t->tree.nodes)
+        SU_TRY(su_boxtree_create(f->tets, t->box, &t->tree, err));
+    else if (su_boxtree_refit(&t->tree, t->box) <= LOOSE * t->surface)
         return SU_OK;
     else
-        su_boxtree_rebuild(&f->tree, f->box);
-    f->surface = su_boxtree_refit(&f->tree, f->box);
+        su_boxtree_rebuild(&t->tree, t->box);
+    t->surface = su_boxtree_refit(&t->tree, t->box);
     return SU_OK;
 }
 
@@ -211,6 +225,7 @@ static bool grow(void *array, int64_t count, int64_t *room, size_t size)
 
 typedef struct search {
     const su_contact_finder *f;
+    const double *box;
     chunk *into;
     double low[3], high[3];
 } search;
@@ -225,11 +240,11 @@ static bool apart_from(const double box[6], const double low[3], const double hi
 static bool keep_item(void *context, int32_t item)
 {
     search *s = context;
-    if (apart_from(s->f->box + 6 * (int64_t)item, s->low, s->high)) return true;
+    if (apart_from(s->box + 6 * (int64_t)item, s->low, s->high)) return true;
     if (!grow(&s->into->item, s->into->items, &s->into->item_room, sizeof *s->into->item)) s->into->failed = true;
     if (s->into->failed) return false;
     near_item *into = s->into->item + s->into->items++;
-    memcpy(into->box, s->f->box + 6 * (int64_t)item, sizeof into->box);
+    memcpy(into->box, s->box + 6 * (int64_t)item, sizeof into->box);
     into->tet = s->f->tet[item];
     return true;
 }
@@ -241,17 +256,17 @@ static int64_t chunk_start(const su_contact_finder *f, int c)
 }
 
 /* Puts into the chunk's items those that come as near as `margin` to one of a few vertices. */
-static void ask_tree(const su_contact_finder *f, chunk *into, const double *y, int64_t count, const int32_t *vertices,
-                     double margin)
+static void ask_tree(const su_contact_finder *f, const tet_tree *tree, chunk *into, const double *y, int64_t count,
+                     const int32_t *vertices, double margin)
 {
-    search s = {f, into, {DBL_MAX, DBL_MAX, DBL_MAX}, {-DBL_MAX, -DBL_MAX, -DBL_MAX}};
+    search s = {f, tree->box, into, {DBL_MAX, DBL_MAX, DBL_MAX}, {-DBL_MAX, -DBL_MAX, -DBL_MAX}};
     for (int64_t i = 0; i < 3 * count; i++) {
         double value = y[3 * (int64_t)vertices[i / 3] + i % 3];
         if (value - margin < s.low[i % 3]) s.low[i % 3] = value - margin;
         if (value + margin > s.high[i % 3]) s.high[i % 3] = value + margin;
     }
     into->items = 0;
-    su_boxtree_overlap(&f->tree, s.low, s.high, keep_item, &s);
+    su_boxtree_overlap(&tree->tree, s.low, s.high, keep_item, &s);
 }
 
 /* Appends those of the chunk's items that come as near as `margin` to a vertex and are not related to it. */
@@ -284,7 +299,7 @@ static void list_near(su_contact_finder *f, const double *y, int c)
     into->tets = 0, into->failed = false;
     for (int64_t i = chunk_start(f, c); i < end; i++) {
         int64_t left = end - i < BLOCK ? end - i : BLOCK;
-        if ((i - chunk_start(f, c)) % BLOCK == 0) ask_tree(f, into, y, left, f->vertex + i, margin);
+        if ((i - chunk_start(f, c)) % BLOCK == 0) ask_tree(f, &f->tree, into, y, left, f->vertex + i, margin);
         *start++ = into->tets;
         append_near(f, into, y, f->vertex[i], margin);
     }
@@ -309,7 +324,7 @@ static su_status bring_near(su_contact_finder *f, const double *y, su_error *err
 {
     if (still_near(f, y)) return SU_OK;
     f->listed = false;
-    SU_TRY(prepare_tree(f, y, err));
+    SU_TRY(prepare_tree(f, y, &f->tree, err));
 #pragma omp parallel for num_threads(f->threads) schedule(static, 1)
     for (int c = 0; c < f->threads; c++) list_near(f, y, c);
     for (int c = 0; c < f->threads; c++)
@@ -512,7 +527,7 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
 
 static void set_shape(const su_contact_finder *f, other_shape *shape, const double *x)
 {
-    shape->on = x;
+    shape->on = x, shape->prepared = false;
     for (int64_t k = 0; k < shape->sought_count; k++) shape->first[shape->sought[k]] = -1;
     shape->sought_count = shape->found.pairs = 0;
     if (x) memcpy(shape->at, x, (size_t)(3 * f->body->n) * sizeof *x);
@@ -522,15 +537,14 @@ static void set_shape(const su_contact_finder *f, other_shape *shape, const doub
 static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, const su_contact_pair *pairs,
                       su_error *err)
 {
-    bool prepared = false;
     chunk *into = &shape->found;
     for (int64_t k = 0; k < count; k++) {
         int32_t v = pairs[k].vertex;
         if (shape->first[v] >= 0) continue;
-        if (!prepared) SU_TRY(prepare_tree(f, shape->at, err));
-        prepared = true;
+        if (!shape->prepared) SU_TRY(prepare_tree(f, shape->at, &shape->tree, err));
+        shape->prepared = true;
         into->tets = 0, into->failed = false;
-        ask_tree(f, into, shape->at, 1, &v, 0);
+        ask_tree(f, &shape->tree, into, shape->at, 1, &v, 0);
         append_near(f, into, shape->at, v, 0);
         shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
         append_pairs(f, into, shape->at, v, into->tets, into->tet);
@@ -570,14 +584,30 @@ su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pai
     return SU_OK;
 }
 
-su_status su_contact_find(su_contact_finder *f, const double *y, const su_contact_pair **pairs, int64_t *count,
-                          su_error *err)
+su_status su_contact_allow(su_contact_finder *f, int64_t count, su_contact_pair *pairs, su_error *err)
+{
+    if (count == 0 || !f->rest.on) return SU_OK;
+    SU_TRY(seek(f, &f->rest, count, pairs, err));
+    for (int64_t k = 0; k < count; k++) pairs[k].allowed = allowed(f, pairs + k);
+    return SU_OK;
+}
+
+su_status su_contact_find_deep(su_contact_finder *f, const double *y, su_contact_pair **pairs, int64_t *count,
+                               su_error *err)
 {
     *pairs = NULL, *count = 0;
     SU_TRY(find_all(f, y, count, err));
     *pairs = f->pair;
-    if (*count == 0 || !f->rest.on) return SU_OK;
-    SU_TRY(seek(f, &f->rest, *count, f->pair, err));
-    for (int64_t k = 0; k < *count; k++) f->pair[k].allowed = allowed(f, f->pair + k);
+    return SU_OK;
+}
+
+su_status su_contact_find(su_contact_finder *f, const double *y, const su_contact_pair **pairs, int64_t *count,
+                          su_error *err)
+{
+    su_contact_pair *found;
+    *pairs = NULL;
+    SU_TRY(su_contact_find_deep(f, y, &found, count, err));
+    SU_TRY(su_contact_allow(f, *count, found, err));
+    *pairs = found;
     return SU_OK;
 }

@@ -46,6 +46,11 @@ su_status su_contact_find_start(su_contact_finder *finder, const su_contact_pair
  * asked before. Allocates only where there are more pairs or near tets than ever. */
 su_status su_contact_find(su_contact_finder *finder, const double *y, const su_contact_pair **pairs, int64_t *count,
                           su_error *err);
+/* The same in two parts, for those who know most of the pairs already: the pairs without what the rest shape allows
+ * them, and that. */
+su_status su_contact_find_deep(su_contact_finder *finder, const double *y, su_contact_pair **pairs, int64_t *count,
+                               su_error *err);
+su_status su_contact_allow(su_contact_finder *finder, int64_t count, su_contact_pair *pairs, su_error *err);
 
 /* Triangle, barycentrics, normal and depth of pairs as they are at y (n,3), from where they were; depth 0: the vertex
  * has come out. What is allowed stays. So pairs can be led along while their number stands still, and what they exert

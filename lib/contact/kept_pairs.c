@@ -97,14 +97,15 @@ static su_status hold(su_kept_pairs *s, const double *y, int64_t *held, su_error
 /* Leads pairs along to y and adds those that no pair is; *met: so many of them press. */
 static su_status find(su_kept_pairs *s, const double *y, int64_t *met, su_error *err)
 {
-    const su_contact_pair *found;
+    su_contact_pair *found;
     int64_t count;
     *met = 0;
-    SU_TRY(su_contact_find(s->finder, y, &found, &count, err));
+    SU_TRY(su_contact_find_deep(s->finder, y, &found, &count, err));
     su_kept_pairs_follow(s, y);
     if (!grow(s, s->count + count)) return su_fail(err, SU_AGAIN, "no memory for %lld contacts", (long long)count);
     for (int64_t k = 0; k < count; k++) {
         if (have(s, found + k)) continue;
+        SU_TRY(su_contact_allow(s->finder, 1, found + k, err));
         *met += su_contact_pressed(found + k);
         s->pairs[s->count] = s->base[s->count] = found[k];
         s->next[s->count] = s->first[found[k].vertex];
