@@ -102,21 +102,27 @@ static void take_entry(su_coarse_space *s, int64_t i, int64_t j, double value, b
     }
 }
 
-/* All entries of A that Z has to do with. A matrix in threes is looked through by threes: Z has all dofs of a vertex
- * or none. */
-static void visit_entries(su_coarse_space *s, const su_sparse *A, bool count)
+/* The entries of a vertex' three columns of a matrix in threes: Z has all dofs of a vertex or none, so that one look at
+ * a row's place says it of nine. */
+static void visit_threes(su_coarse_space *s, const su_sparse *A, int64_t j, bool count)
 {
-    for (int64_t j = 0; j < A->size; j++) {
-        const int64_t *row = A->row + A->start[j];
-        const double *value = A->value + A->start[j];
-        int64_t length = A->start[j + 1] - A->start[j], k = 0;
-        int64_t own = A->in_threes ? 3 - j % 3 : length; /* entries of the diagonal block */
-        for (; k < own; k++) take_entry(s, row[k], j, value[k], count);
-        for (; k < length; k += 3) {
-            if (!s->place[j] && !s->place[row[k]]) continue;
-            for (int c = 0; c < 3; c++) take_entry(s, row[k + c], j, value[k + c], count);
+    const int64_t *row = A->row + A->start[j];
+    for (int64_t k = 0, length = A->start[j + 1] - A->start[j]; k < length; k += 3) {
+        if (!s->place[j] && !s->place[row[k]]) continue;
+        for (int c = 0; c < 3; c++) { /* column j + c begins with its diagonal, c rows farther down */
+            int64_t own = A->start[j + c] - c;
+            for (int64_t r = k > 0 ? k : c; r < k + 3; r++)
+                take_entry(s, A->row[own + r], j + c, A->value[own + r], count);
         }
     }
+}
+
+/* All entries of A that Z has to do with. */
+static void visit_entries(su_coarse_space *s, const su_sparse *A, bool count)
+{
+    for (int64_t j = 0; j < A->size && A->in_threes; j += 3) visit_threes(s, A, j, count);
+    for (int64_t j = 0; j < A->size && !A->in_threes; j++)
+        for (int64_t k = A->start[j]; k < A->start[j + 1]; k++) take_entry(s, A->row[k], j, A->value[k], count);
 }
 
 /* Columns of A, whole, at the dofs of Z: the lower triangle has a part of each in the others. */
