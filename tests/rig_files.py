@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-constraint, fbx-text-constraint, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -9,7 +9,7 @@ A ring-shaped tube of quads under a mesh node of its own transform follows two j
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
 In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
-their clips; the bare ones have none.
+their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property.
 """
 import json
 import struct
@@ -80,6 +80,8 @@ class Rig:
         self.first = 1001 if "-late" in kind else 0
         self.bare = kind.endswith("-bare")
         self.unsaid = "-unsaid" in kind
+        self.range_first = 1 if "-aside" in kind else self.first
+        self.constraint = "-constraint" in kind
         self.times = (self.first + np.arange(FRAMES)) / FPS
         f = np.arange(FRAMES)
         self.move = np.c_[2. * f, 0 * f, -1. * f]           # hip
@@ -213,7 +215,7 @@ def fbx_tree(rig):
                          ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
     for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
-        objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.first + f) * TICKS // FPS))
+        objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.range_first + f) * TICKS // FPS))
                                                                                                      for what, f in (("Start", min(frames)), ("Stop", max(frames)))
                                                                                                      if not rig.unsaid and (rig.first or what == "Stop")])]))
         objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
@@ -240,6 +242,8 @@ def fbx_tree(rig):
                              ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
                              ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
             links += [("OO", node, layer), ("OP", node, channel, "DeformPercent"), ("OP", curve, node, "d|DeformPercent")]
+    if rig.constraint:
+        links.append(("PO", bones[0], "Constrained Object", bones[1]))
     up, front, sign = (2, 1, -1) if z else (1, 2, 1)
     settings = [("UpAxis", "int", "Integer", "", up), ("UpAxisSign", "int", "Integer", "", 1), ("FrontAxis", "int", "Integer", "", front),
                 ("FrontAxisSign", "int", "Integer", "", sign), ("CoordAxis", "int", "Integer", "", 0), ("CoordAxisSign", "int", "Integer", "", 1),

@@ -302,7 +302,10 @@ static void what_moved_by_joint(void **unused)
     for (int64_t k = 0; k < FRAMES; k++) u[3 * (k * n) + 1] = 0.02;
     u[3 * (7 * n + 5) + 2] = -0.5;
     su_anim anim = t.s.anim;
-    anim.weights = weights, anim.B = 3;
+    float *points = calloc((size_t)(FRAMES * 3 * nbar), sizeof *points);
+    memcpy(points, anim.points, (size_t)(FRAMES * 3 * nbar) * sizeof *points);
+    for (int64_t i = 0; i < 4 * 3 * nbar; i++) points[i] += 2.0f; /* the rig jumps into frame 4 */
+    anim.weights = weights, anim.B = 3, anim.points = points;
     su_sim sim = {.F = FRAMES, .n = n, .m = t.r.model.m, .u = u, .weights = t.r.sim.weights};
     assert_int_equal(su_moved_measure(&t.r.model, &anim, t.s.shot, &sim, 2, &moved, &err), SU_OK);
     assert_near(moved.largest, 0.5, 1e-9);
@@ -316,8 +319,9 @@ static void what_moved_by_joint(void **unused)
     assert_true(second->mean > 0 && second->mean < 0.02);
     assert_near(second->largest, 0.5, 1e-9);
     assert_true(moved.body <= 0.5);
+    assert_true(moved.rig_frame == 4 && moved.rig_step > 3.0 && moved.rig_step < 4.0);
     su_moved_free(&moved);
-    free(u), free(weights);
+    free(u), free(weights), free(points);
     run_free(&t);
 }
 

@@ -7,7 +7,7 @@ cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points
 need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid collada collada-z collada-materials collada-named; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint collada collada-z collada-materials collada-named; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;
@@ -64,8 +64,20 @@ sed 's/Model::knee/Model::elbow/' fbx-text.fbx >elbow.fbx && supple import fbx-b
 ok $? "a joint that the character does not have is named"
 sed 's/"Lcl Translation", "Lcl Translation", "", "A",0, 60, 0/"Lcl Translation", "Lcl Translation", "", "A",0, 70, 0/; s/"A", 0, 60, 0/"A", 0, 70, 0/' fbx-text.fbx >long.fbx
 cmp -s long.fbx fbx-text.fbx && echo "# the file did not change"
-supple import fbx-bare.fbx --clip long.fbx --progress none -o x.npz 2>log.txt && grep -q "warning: long.fbx: 1 joints stand in another place than in fbx-bare.fbx ('knee'" log.txt
-ok $? "and one that stands elsewhere"
+supple import fbx-bare.fbx --clip long.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&
+    grep -q "long.fbx: fitted to other proportions: 1 joints keep their own places ('knee' differs most)" log.txt && ! grep -q warning log.txt
+ok $? "one that stands elsewhere keeps its place"
+sed 's/"Lcl Translation", "Lcl Translation", "", "A",0, 60, 0/"Lcl Translation", "Lcl Translation", "", "A",60, 0, 0/; s/"A", 0, 60, 0/"A", 60, 0, 0/' fbx-text.fbx >turned.fbx
+supple import fbx-bare.fbx --clip turned.fbx --progress none -o x.npz 2>log.txt &&
+    grep -q "warning: turned.fbx: 1 joints stand in another place than in fbx-bare.fbx ('knee' most of all); a skeleton with other axes" log.txt
+ok $? "a skeleton with other axes is taken as it is, with a warning"
+for file in fbx-text turned; do sed 's/Model::\(hip\|knee\|toe\)/Model::Bip01 \1/' $file.fbx >headed-$file.fbx; done
+supple import fbx-bare.fbx --clip headed-fbx-text.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&
+    grep -q "warning: headed-fbx-text.fbx: its nodes have other names than those of fbx-bare.fbx; 'Bip01 hip' was taken for 'hip', and so the others" log.txt
+ok $? "names that differ in front by the same word"
+supple import -q fbx-bare.fbx --clip headed-turned.fbx -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "none of its 2 nodes is there by name, and what ends alike has other axes" log.txt
+ok $? "but not those of another skeleton"
 supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
     ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
 ok $? "--skinning dqs blends dual quaternions"

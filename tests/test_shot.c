@@ -254,6 +254,12 @@ static void parameters_match_by_name(void **unused)
     assert_int_equal(json_array_size(unknown), 1);
     assert_string_equal(json_string_value(json_array_get(unknown, 0)), "a");
     json_decref(unknown);
+    su_shot_free(shot);
+    /* What stays as near to the neutral pose as example poses call still is nothing that they lack. */
+    for (int k = 0; k < F; k++) c->params[2 * k] = (k % 2 ? 0.9 : -0.9) * SU_STILL_PARAMETER;
+    assert_int_equal(su_shot_create(&c->anim, "clip", &c->target, 0, NULL, &shot, &unknown, NULL), SU_OK);
+    assert_int_equal(json_array_size(unknown), 0);
+    json_decref(unknown);
     json_decref(names);
     json_decref(c->anim.file.meta);
     su_shot_free(shot);

@@ -91,6 +91,21 @@ static void heads_in_a_row_are_a_trunk(void **unused)
     (void)unused;
 }
 
+/* The arms of a block end in its forearms, the legs of one that has feet anywhere do not. */
+static void forearms_without_hands_end_in_them(void **unused)
+{
+    const char *names[] = {"Foot.L", "Hips", "LowerArm.L", "LowerArm2.L", "LowerLeg.L", "Sleeve"};
+    const int32_t parent[] = {-1, -1, 1, 2, 1, 3};
+    double factor[6];
+    su_joint_stiffness(6, names, parent, factor);
+    const double expected[] = {30, 1, 3, 30, 3, 30};
+    for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
+    names[5] = "Hand.L";
+    su_joint_stiffness(6, names, parent, factor);
+    assert_true(factor[3] == 3 && factor[5] == 30);
+    (void)unused;
+}
+
 /* A beam along x, `thin` times as thick in its second half, with a short taper. */
 static box_mesh spindle(double size, double thin)
 {
@@ -224,6 +239,7 @@ int main(void)
         cmocka_unit_test(joints_follow_their_parents),
         cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
+        cmocka_unit_test(forearms_without_hands_end_in_them),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
         cmocka_unit_test(a_large_skull_is_stiffer_by_the_square),
         cmocka_unit_test(tips_are_stiffened_until_a_mode_carries_flesh),

@@ -7,6 +7,9 @@ static const double HARDLY_MOVES = 0.003;
 /* What brings such a body to this is told as an amount (displacements are as amounts where the frequency alone changes,
  * by 1/w^2); a clip that would take more than the largest of them does not shake it. */
 static const double SEEN = 0.01, LARGEST_AMOUNT = 8;
+/* Of the diagonal: twice what flesh moves in brisk clips (docs/notes, strangers). Where it is thrown farther the rig
+ * often jumps: a first frame in the bind pose, several clips behind each other in one. */
+static const double THROWN = 0.2;
 /* Joints told of. */
 enum { JOINTS_TOLD = 5 };
 
@@ -25,6 +28,11 @@ static void print(const su_moved *moved, const su_anim *anim, const char *shot, 
     for (int64_t i = 0; i < told; i++)
         fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(anim, moved->joint_motion[i].joint),
                 per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
+    if (moved->largest > THROWN * moved->diagonal && moved->rig_frame > 0)
+        fprintf(out,
+                "  the flesh is thrown far: the rig goes fastest into frame %lld, by %.0f %% of the diagonal; where it "
+                "jumps there, begin behind it (--start), or let the flesh jump along (--teleport %lld)\n",
+                (long long)moved->rig_frame, per_cent * moved->rig_step, (long long)moved->rig_frame);
     if (moved->body >= HARDLY_MOVES * moved->diagonal) return;
     fprintf(out, "  the body stays below %.1f %%", 100 * HARDLY_MOVES);
     if (moved->body * LARGEST_AMOUNT < SEEN * moved->diagonal)

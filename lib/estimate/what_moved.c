@@ -2,6 +2,7 @@
 
 #include "core/order.h"
 #include "fem/fit.h"
+#include "geometry/affine.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
@@ -62,6 +63,27 @@ done:
     su_reconstruct_free(reconstruct);
     free(u);
     return status;
+}
+
+static void rig_steps(const su_anim *anim, su_moved *out)
+{
+    for (int64_t f = 1; f < anim->F; f++) {
+        const float *x = anim->points + 3 * anim->nbar * f;
+        double sum = 0;
+        for (int64_t v = 0; v < anim->nbar; v++) {
+            double way[3] = {0};
+            for (int k = 0; k < 2; k++) { /* now, and a frame before */
+                const float *p = x + 3 * (v - k * anim->nbar);
+                const double local[3] = {p[0], p[1], p[2]}, sign = k ? -1 : 1;
+                double world[3];
+                su_affine_point(anim->root + 16 * (f - k), local, world);
+                for (int c = 0; c < 3; c++) way[c] += sign * world[c];
+            }
+            sum += way[0] * way[0] + way[1] * way[1] + way[2] * way[2];
+        }
+        double step = sqrt(sum / (double)anim->nbar);
+        if (step > out->rig_step) out->rig_step = step, out->rig_frame = f;
+    }
 }
 
 /* Vertices by what they move at most, falling; the area that moves more than the next is what counts. */
@@ -137,6 +159,7 @@ su_status su_moved_measure(const su_model *model, const su_anim *anim, const su_
     if (su_skin_area_weights(nbar, model->neutral, anim->T, anim->triangles, model->rigid, skin.area, NULL) != SU_OK)
         for (int64_t v = 0; v < nbar; v++) skin.area[v] = 1.0 / (double)nbar; /* loose points */
     out->body = below_by_area(nbar, &skin);
+    rig_steps(anim, out);
     if (anim->weights && anim->B > 0) by_joint(anim, &skin, out);
 done:
     free(skin.mean), free(skin.most), free(skin.area), free(skin.order);

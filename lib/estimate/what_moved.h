@@ -25,6 +25,8 @@ typedef struct su_moved {
     int64_t count;                /* joints that some skin follows most */
     su_moved_joint *joint_motion; /* (count) by mean, falling */
     double *frame_largest;        /* (F) m */
+    double rig_step;   /* m, the longest way of the rig's skin from one frame to the next, RMS over vertices */
+    int64_t rig_frame; /* the frame at the end of that way; 0: a single frame */
     su_arena arena;
 } su_moved;
 

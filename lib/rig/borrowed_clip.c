@@ -42,16 +42,32 @@ static const char *plain_name(const char *name)
     return colon && colon[1] ? colon + 1 : name;
 }
 
-/* The node of the scene that a node of `from` means; -1: none. */
-static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *scene)
+/* Words in front of plain names, in the other file and here, that count as the same. */
+typedef struct heads {
+    const char *text[2];
+    size_t length[2];
+} heads;
+
+static bool same_name(const heads *h, const char *there, const char *here)
+{
+    const char *name[2] = {plain_name(there), plain_name(here)};
+    for (int k = 0; h && k < 2; k++) {
+        if (strncmp(name[k], h->text[k], h->length[k]) != 0) return false;
+        name[k] += h->length[k];
+    }
+    return *name[0] && strcmp(name[0], name[1]) == 0;
+}
+
+/* The node of the scene that a node of `from` means; -1: none. h: NULL where names are the same. */
+static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *scene, const heads *h)
 {
     const char *name = from->node[node].name;
     int64_t before = 0;
     int32_t plain = -1, several = 0;
     for (int32_t i = 0; i < node; i++) before += strcmp(from->node[i].name, name) == 0;
     for (int32_t i = 0; i < scene->nodes; i++) {
-        if (strcmp(scene->node[i].name, name) == 0 && before-- == 0) return i;
-        if (strcmp(plain_name(scene->node[i].name), plain_name(name)) == 0) several += plain >= 0, plain = i;
+        if (!h && strcmp(scene->node[i].name, name) == 0 && before-- == 0) return i;
+        if (same_name(h, name, scene->node[i].name)) several += plain >= 0, plain = i;
     }
     return several ? -1 : plain;
 }
@@ -198,11 +214,12 @@ static double apart(const double a[16], const double b[16], double unit)
     return size > 0.0 ? su_distance3(p, q) / size : 0.0;
 }
 
-static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out)
+static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const heads *h,
+                        su_scene_clip *out)
 {
     for (int64_t i = 0; i < clip->morph_channels; i++) {
         const su_scene_morph_channel *c = &clip->morph_channel[i];
-        int32_t node = find_twin(from, c->node, scene);
+        int32_t node = find_twin(from, c->node, scene, h);
         if (node < 0) continue;
         su_scene_morph_channel *to = &out->morph_channel[out->morph_channels++];
         *to = *c;
@@ -217,10 +234,11 @@ typedef struct pair {
     int32_t node, top, to, first; /* top, first: of their chains; to -1: none */
     double unit;                  /* units there in units here, by what both files say */
     double apart[2];              /* with lengths as they are, and with that unit */
+    double rest[2][3];            /* where it stands in its parent, there and here, in units of each */
 } pair;
 
-static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, int64_t *count,
-                            pair **pairs, su_error *err)
+static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const heads *h,
+                            int64_t *count, pair **pairs, su_error *err)
 {
     double *there = su_arena_alloc(&scene->arena, 16 * from->nodes, sizeof *there),
            *here = su_arena_alloc(&scene->arena, 16 * scene->nodes, sizeof *here);
@@ -232,7 +250,7 @@ static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_
     for (int32_t n = 0; n < from->nodes; n++) {
         pair p = {.node = n, .top = chain_top(from, n)};
         if (is_link(from->node[n].name) || !moves(from, clip, n, p.top)) continue;
-        p.to = find_twin(from, n, scene);
+        p.to = find_twin(from, n, scene, h);
         if (p.to >= 0) {
             double a[16], b[16], metres;
             p.first = chain_top(scene, p.to);
@@ -241,10 +259,105 @@ static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_
             chain_local(from, n, p.top, a);
             chain_local(scene, p.to, p.first, b);
             p.apart[0] = apart(a, b, 1.0), p.apart[1] = apart(a, b, p.unit);
+            su_affine_translation(a, p.rest[0]);
+            su_affine_translation(b, p.rest[1]);
         }
         out[(*count)++] = p;
     }
     return SU_OK;
+}
+
+static int64_t found_among(int64_t count, const pair *pairs)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) found += pairs[i].to >= 0;
+    return found;
+}
+
+static size_t common_end(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b), common = 0;
+    while (common < la && common < lb && a[la - 1 - common] == b[lb - 1 - common]) common++;
+    return common;
+}
+
+/* The words in front by which most of the nodes that move are found; false: not half of them, or by chance. Each node
+ * proposes those before the longest end that its name has in common with one here. */
+static bool find_heads(const su_scene *from, int64_t count, const pair *pairs, const su_scene *scene, heads *out)
+{
+    enum { LETTERS = 3, NODES = 2 }; /* fewer may agree by chance */
+    int64_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = plain_name(from->node[pairs[i].node].name), *here = NULL;
+        size_t longest = 0;
+        for (int64_t j = 0; j < scene->nodes; j++) {
+            const char *other = plain_name(scene->node[j].name);
+            size_t common = common_end(name, other);
+            if (!is_link(other) && common > longest) longest = common, here = other;
+        }
+        if (longest < LETTERS) continue;
+        heads h = {{name, here}, {strlen(name) - longest, strlen(here) - longest}};
+        int64_t found = 0;
+        for (int64_t k = 0; k < count; k++) found += find_twin(from, pairs[k].node, scene, &h) >= 0;
+        if (found > most) most = found, *out = h;
+    }
+    return most >= NODES && 2 * most >= count;
+}
+
+/* ---- other proportions ---- */
+
+/* Two skeletons have the same axes where joints stand in the same directions from their parents. Their proportions may
+ * differ then, and joints keep the places of their own; what they are turned by means the same. */
+typedef struct proportions {
+    bool fits;   /* the same axes, but for a quarter of the joints */
+    double size; /* here over there, the median of the distances to the parents */
+} proportions;
+
+static proportions compare_proportions(su_arena *arena, int64_t count, const pair *pairs, int converted)
+{
+    const double same = 0.966; /* cos 15 degrees: chains of spines differ by less, axes by 90 degrees */
+    double *ratio = su_arena_alloc(arena, count, sizeof *ratio);
+    int64_t compared = 0, turned = 0;
+    for (int64_t i = 0; ratio && i < count; i++) {
+        const pair *p = &pairs[i];
+        double there = su_norm3(p->rest[0]), here = su_norm3(p->rest[1]);
+        if (p->to < 0 || !(there > 0.0) || !(here > 0.0)) continue;
+        turned += su_dot3(p->rest[0], p->rest[1]) < same * there * here;
+        ratio[compared++] = here / (there * (converted ? p->unit : 1.0));
+    }
+    if (compared == 0) return (proportions){false, 1.0};
+    su_sort(ratio, (size_t)compared, sizeof *ratio, su_order_doubles);
+    return (proportions){4 * turned <= compared, ratio[compared / 2]};
+}
+
+/* Does a joint above it move by the clip, too? */
+static bool is_carried(const su_scene *scene, int64_t count, const pair *pairs, int32_t node)
+{
+    for (int32_t up = scene->node[node].parent; up >= 0; up = scene->node[up].parent)
+        for (int64_t i = 0; i < count; i++)
+            if (pairs[i].to == up) return true;
+    return false;
+}
+
+/* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body;
+ * the way of the topmost does, too, from the ground on. */
+static void fit_translation(const pair *p, double unit, double size, bool carried, su_scene_channel *c)
+{
+    int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
+    double most = 0.0, limit = SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
+    for (int64_t i = 0; i < all; i++)
+        if (i / 3 % values == value) most = fmax(most, fabs(c->translation[i] - c->translation[3 * value + i % 3]));
+    bool still = most <= limit;
+    for (int64_t i = 0; i < all; i++) {
+        bool place = i / 3 % values == value; /* not a tangent */
+        if (!carried)
+            c->translation[i] *= size;
+        else if (still)
+            c->translation[i] = place ? p->rest[1][i % 3] : 0.0;
+        else
+            c->translation[i] = size * (c->translation[i] - (place ? unit * p->rest[0][i % 3] : 0.0)) +
+                                (place ? p->rest[1][i % 3] : 0.0);
+    }
 }
 
 static const char *keep_text(su_arena *arena, const char *text)
@@ -268,21 +381,38 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
     out->name = keep_text(arena, clip->name);
     if (!world || !out->name || !out->channel || !out->morph_channel)
         return su_fail(err, SU_AGAIN, "not enough memory for a clip");
-    SU_TRY(find_pairs(from, clip, scene, &count, &pairs, err));
+    heads words, *h = NULL;
+    SU_TRY(find_pairs(from, clip, scene, NULL, &count, &pairs, err));
+    if (found_among(count, pairs) == 0 && find_heads(from, count, pairs, scene, &words)) {
+        h = &words;
+        SU_TRY(find_pairs(from, clip, scene, h, &count, &pairs, err));
+    }
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) elsewhere[k] += pairs[i].to >= 0 && pairs[i].apart[k] > SU_ELSEWHERE;
     int converted = elsewhere[1] < elsewhere[0]; /* a character scaled as a whole keeps its lengths inside */
+    const proportions body = compare_proportions(arena, count, pairs, converted);
+    if (h && !body.fits)
+        return su_fail(err, SU_INPUT,
+                       "clip '%s' moves nothing of the character: none of its %lld nodes is there by name, and what "
+                       "ends alike has other axes",
+                       clip->name, (long long)count);
     for (int64_t i = 0; i < count; i++) {
         const pair *p = &pairs[i];
         if (p->to < 0) {
             if (report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
             continue;
         }
+        if (h && !report->called)
+            report->called = keep_text(arena, from->node[p->node].name), report->here = scene->node[p->to].name;
+        const bool fitted = body.fits && p->apart[converted] > SU_ELSEWHERE;
+        report->fitted += fitted;
         if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
         su_scene_channel *channel = &out->channel[out->channels++];
         double unit = converted ? p->unit : 1.0;
+        const bool carried = fitted && is_carried(scene, count, pairs, p->to);
         if (p->top == p->node && p->first == p->to) {
             copy_channel(arena, channel_of(clip, p->node), unit, p->to, channel);
+            if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
             continue;
         }
         double here[16];
@@ -291,8 +421,10 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         memcpy(scene->node[p->to].local, here, sizeof here);
         const chain joints = {from, clip, p->node, p->top, unit, world};
         SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
+        if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
     }
-    copy_morphs(from, clip, scene, out);
+    copy_morphs(from, clip, scene, h, out);
+    report->size = body.size;
     report->joints = out->channels, report->elsewhere = elsewhere[converted];
     if (arena->failed) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
     if (out->channels == 0 && out->morph_channels == 0)

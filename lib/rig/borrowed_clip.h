@@ -10,11 +10,19 @@ typedef struct su_borrowed {
     const char *one;      /* the first of these; NULL: none */
     int64_t elsewhere;    /* joints that stand by more than SU_ELSEWHERE in another place in their parent */
     const char *farthest; /* the one that stands farthest; NULL: none */
+    int64_t fitted;       /* of these, those that keep their own place; 0 where the other skeleton has other axes */
+    double size;          /* of the rig's bones over those of the clip's, the median */
+    const char *called;   /* a node whose name differs in front, where they are known by what is behind; NULL: none */
+    const char *here;     /* the rig's own name for it */
 } su_borrowed;
 #define SU_ELSEWHERE 0.02 /* of the larger of the two distances to the parent */
 
 /* Tracks of `clip` for the nodes of `scene` that have the same names (or the same behind "namespace:"), the k-th of a
- * name for the k-th. Nodes move in their parents as they do there: nothing is fitted to other proportions.
+ * name for the k-th. Where none has, programs may have put other words in front of all ("Hips", "EthanHips"; "Bip01
+ * Head", "Bip001 Head"): those two words by which most of the nodes that move are found, half of them at least, count
+ * as the same. Nodes move in their parents as they do there; where the
+ * other skeleton has the same axes and other proportions, joints keep the places that they have here in their parents,
+ * and ways are taken in the size of the body.
  * Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints in place.
  * What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts. The clip
  * is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then. SU_INPUT

@@ -138,6 +138,32 @@ static void mark_trunks(int64_t bones, const char *const *names, const int32_t *
     }
 }
 
+/* A rig that has no hands lets its forearms end in them (blocks, robots, toys), and one without feet its shins. */
+typedef struct limb {
+    part_words end[2], last[2];
+} limb;
+
+static const limb limbs[] = {
+    {{{&STIFF, " hand wrist palm finger thumb paw hoof claw "}, {NULL, NULL}},
+     {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
+    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock "}, {NULL, NULL}},
+     {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
+};
+
+static void mark_ends(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
+{
+    for (size_t k = 0; k < sizeof limbs / sizeof *limbs; k++) {
+        bool has_end = false;
+        for (int64_t b = 0; b < bones; b++) has_end |= stiffness_of_name(limbs[k].end, names[b]) > 0;
+        for (int64_t b = 0; b < bones && !has_end; b++) {
+            bool is_last = stiffness_of_name(limbs[k].last, names[b]) > 0;
+            for (int64_t c = 0; c < bones && is_last; c++)
+                is_last = parent[c] != b || stiffness_of_name(limbs[k].last, names[c]) == 0;
+            if (is_last) factor[b] = STIFF;
+        }
+    }
+}
+
 void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
 {
     for (int64_t b = 0; b < bones; b++) {
@@ -145,6 +171,7 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
         if (factor[b] == 0 && parent && is_head(bones, names, parent, b)) factor[b] = STIFF;
     }
     if (parent) mark_trunks(bones, names, parent, factor);
+    if (parent) mark_ends(bones, names, parent, factor);
     for (int64_t b = 0; b < bones; b++)
         if (factor[b] == 0) factor[b] = parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
 }

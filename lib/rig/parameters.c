@@ -2,12 +2,12 @@
 
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/rig_space.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define STILL 1e-4 /* rad, or parts of the diagonal */
 #define LEAST 1e-3 /* scale: hidden parts are scaled to 0 */
 
 enum { PER_JOINT = 9 }; /* r, t, s: three each */
@@ -70,8 +70,8 @@ static int hold_still(int64_t frames, int64_t stride, double *column)
         low = fmin(low, column[f * stride]);
         high = fmax(high, column[f * stride]);
     }
-    if (high - low >= STILL) return 1;
-    double value = fmax(fabs(low), fabs(high)) < STILL ? 0.0 : column[0];
+    if (high - low >= SU_STILL_PARAMETER) return 1;
+    double value = fmax(fabs(low), fabs(high)) < SU_STILL_PARAMETER ? 0.0 : column[0];
     for (int64_t f = 0; f < frames; f++) column[f * stride] = value;
     return value != 0.0;
 }

@@ -2,6 +2,7 @@
 
 #include "rig/rbf.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The arrays have the same names in all three kinds. */
@@ -30,6 +31,17 @@ static su_status copy(su_file *file, double **array, int64_t count, su_error *er
     SU_TRY(SU_FILE_ALLOC(file, array, count, err));
     memcpy(*array, from, (size_t)count * sizeof *from);
     return SU_OK;
+}
+
+bool su_parameter_moves(int64_t frames, int64_t stride, const double *column)
+{
+    const double same = 1e-6; /* of the parameter's unit: rounding of values that stand still away from neutral */
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t f = 0; f < frames; f++) {
+        low = fmin(low, column[f * stride]);
+        high = fmax(high, column[f * stride]);
+    }
+    return high - low > same && fmax(-low, high) >= SU_STILL_PARAMETER;
 }
 
 su_status su_rig_copy(const su_rig_space *rig, su_file *file, su_rig_space *out, su_error *err)

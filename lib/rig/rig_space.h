@@ -30,6 +30,14 @@ typedef struct su_rig_space {
     const json_t *param_names; /* array of s strings; NULL: parameters match by position */
 } su_rig_space;
 
+/* rad, parts of the diagonal, or the unit of a parameter of one's own: what stays as near as that to the neutral pose
+ * is still. Keys are 32-bit, and noise must not count as a pose. */
+#define SU_STILL_PARAMETER 1e-4
+
+/* Does a parameter (frames values, `stride` apart) move, and away from the neutral pose? Example poses know those that
+ * do. */
+bool su_parameter_moves(int64_t frames, int64_t stride, const double *column);
+
 su_rig_space su_rig_of_poses(const su_poses *poses);
 su_rig_space su_rig_of_fit(const su_fit *fit);
 su_rig_space su_rig_of_model(const su_model *model);

@@ -57,17 +57,6 @@ static int64_t find_name(const json_t *names, const char *name)
     return -1;
 }
 
-/* Does column j of the anim's parameters vary over the shot? */
-static bool moves(const su_anim *anim, int64_t j)
-{
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t k = 0; k < anim->F; k++) {
-        low = fmin(low, anim->params[k * anim->s + j]);
-        high = fmax(high, anim->params[k * anim->s + j]);
-    }
-    return high - low > 1e-6;
-}
-
 /* Columns of the target take the anim's column of the same name; what the shot lacks stays as in pose 0. */
 static su_status map_params(su_shot *shot, const char *path, json_t **unknown, su_error *err)
 {
@@ -92,7 +81,8 @@ static su_status map_params(su_shot *shot, const char *path, json_t **unknown, s
     if (by_name && unknown)
         for (int64_t j = 0; j < anim->s; j++) {
             json_t *name = json_array_get(names, (size_t)j);
-            if (json_is_string(name) && find_name(rig->param_names, json_string_value(name)) < 0 && moves(anim, j))
+            if (json_is_string(name) && find_name(rig->param_names, json_string_value(name)) < 0 &&
+                su_parameter_moves(anim->F, anim->s, anim->params + j))
                 if (json_array_append(*unknown, name)) return su_fail(err, SU_AGAIN, "%s: no memory", path);
         }
     return SU_OK;

@@ -114,13 +114,21 @@ static su_status other_clip(su_tool *tool, const options *o, const char *path, c
     }
     su_note(tool, "'%s' of %s moves %lld joints of %s", clip->name, su_base_name(file), (long long)found.joints,
             su_base_name(path));
+    if (found.called)
+        su_warn(tool, "%s: its nodes have other names than those of %s; '%s' was taken for '%s', and so the others",
+                file, su_base_name(path), found.called, found.here);
     if (found.missing)
         su_warn(tool, "%s: %lld of the nodes that it moves are not in %s and were left out, '%s' first", file,
                 (long long)found.missing, su_base_name(path), found.one ? found.one : "");
-    if (found.elsewhere)
+    if (found.fitted)
+        su_note(tool,
+                "%s: fitted to other proportions: %lld joints keep their own places ('%s' differs most), and ways are "
+                "taken %.3g times as long",
+                file, (long long)found.fitted, found.farthest, found.size);
+    else if (found.elsewhere)
         su_warn(tool,
-                "%s: %lld joints stand in another place than in %s ('%s' most of all); motions are taken as they are "
-                "and not fitted to other proportions",
+                "%s: %lld joints stand in another place than in %s ('%s' most of all); a skeleton with other axes, "
+                "of which motions are taken as they are",
                 file, (long long)found.elsewhere, su_base_name(path), found.farthest);
 done:
     free(file);

@@ -5,6 +5,7 @@
 #include "io/cache/ply.h"
 #include "io/stage/clip_frame.h"
 #include "rig/psd.h"
+#include "rig/rig_space.h"
 #include "rig/root_frame.h"
 #include "rig/sequence_params.h"
 
@@ -13,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL 1e-4 /* a parameter that stays this near to the neutral pose is none */
-#define REST 1e-2  /* of the motion may lie outside the principal coordinates */
+#define REST 1e-2 /* of the motion may lie outside the principal coordinates */
 
 enum { MOST_COORDINATES = 12 };
 
@@ -74,12 +74,13 @@ static su_status join_parameters(clips *c, su_error *err)
             const char *name = column_name(c, anim, k);
             if (!name) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
             for (int64_t f = 0; f < anim->F; f++) largest = fmax(largest, fabs(anim->params[f * anim->s + k]));
-            if (largest >= STILL && find_name(c->names, c->s, name) < 0) c->names[c->s++] = name;
+            if (largest >= SU_STILL_PARAMETER && find_name(c->names, c->s, name) < 0) c->names[c->s++] = name;
         }
     }
     for (int i = 0; i < c->named_count; i++)
         for (int64_t k = 0; k < c->named[i].table.columns; k++)
-            if (fabs(c->named[i].table.values[k]) >= STILL && find_name(c->names, c->s, c->named[i].table.names[k]) < 0)
+            if (fabs(c->named[i].table.values[k]) >= SU_STILL_PARAMETER &&
+                find_name(c->names, c->s, c->named[i].table.names[k]) < 0)
                 c->names[c->s++] = c->named[i].table.names[k];
     c->params = su_arena_alloc(&c->arena, c->frames * c->s, sizeof *c->params);
     if (!c->params) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
@@ -354,7 +355,7 @@ su_status clips_map(su_tool *tool, clips *c, const su_anim *anim, const char *pa
             largest = fmax(largest, fabs(value));
             if (to >= 0) (*params)[f * c->s + to] = value;
         }
-        if (to < 0 && largest >= STILL)
+        if (to < 0 && largest >= SU_STILL_PARAMETER)
             su_warn(tool, "%s: parameter '%s' moves, but no pose knows it", su_base_name(path), name);
     }
     return SU_OK;

@@ -50,14 +50,9 @@ static void warn_unknown(su_tool *tool, const su_rig_space *rig, const char *pat
 {
     for (int64_t j = 0; j < anim->s && !rig->mean_size; j++) {
         const char *name = su_file_name(&anim->file, "param_names", j);
-        double low = INFINITY, high = -INFINITY;
         bool is_known = false;
         for (int64_t k = 0; name && k < rig->s; k++) is_known |= strcmp(name, name_of(rig, k)) == 0;
-        for (int64_t f = 0; f < anim->F; f++) {
-            low = fmin(low, anim->params[f * anim->s + j]);
-            high = fmax(high, anim->params[f * anim->s + j]);
-        }
-        if (name && !is_known && high - low > STILL)
+        if (name && !is_known && su_parameter_moves(anim->F, anim->s, anim->params + j))
             su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", su_base_name(path), name);
     }
 }

@@ -187,6 +187,39 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
     return changed;
 }
 
+/* ---- links ---- */
+
+/* C: "PO",child, "property",parent. */
+int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena)
+{
+    int64_t dropped = 0;
+    if (!su_fbx_is_binary(data, size)) {
+        const char *key;
+        size_t length;
+        for (const char *at = data; (at = su_fbx_next_key(at, &key, &length));) {
+            const char *kind = at + strspn(at, " \t");
+            if (!su_fbx_key_is(key, length, "C") || strncmp(kind, "\"PO\"", 4) != 0) continue;
+            data[kind + 2 - data] = 'P';
+            dropped++;
+        }
+        return dropped;
+    }
+    static const char kind[] = "S\2\0\0\0PO";
+    su_fbx_reader r = su_fbx_read_binary(data, size, arena);
+    su_fbx_record top, inner;
+    for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &top); at = top.end) {
+        if (!su_fbx_is_named(&top, "Connections")) continue;
+        for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
+            char *property = data + inner.properties;
+            if (inner.children - inner.properties < sizeof kind - 1 || memcmp(property, kind, sizeof kind - 1) != 0)
+                continue;
+            property[sizeof kind - 2] = 'P';
+            dropped++;
+        }
+    }
+    return dropped;
+}
+
 /* ---- both ---- */
 
 void su_fbx_control_points(const char *path, su_scene *scene)

@@ -2,28 +2,30 @@
 #include "io/scene/control_points.h"
 #include "io/scene/fbx_records.h"
 
-#include <math.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A clip is an AnimationStack; its curves hang on it through layers and nodes:
  *     curve -> node -> layer -> stack,  node -> "Lcl Rotation" of a model or "DeformPercent" of a blend shape.
- * assimp takes LocalStart off all keys where a stack has LocalStart or LocalStop, else the first key of its models'
- * curves. */
+ * assimp takes LocalStart off all keys where a stack has LocalStart or LocalStop, and drops those that lie outside of
+ * them, else it takes off the first key of its models' curves. Exporters that cut one long recording into clips
+ * elsewhere (in their engine) leave a range there that has nothing to do with the keys: where none lies in it the
+ * range counts as unsaid, and its two numbers are made 0 before assimp sees them. */
 
 #define TICKS 46186158000.0 /* a second */
 
 typedef struct stack {
     const char *name;
     size_t length;
-    int64_t id, start, stop; /* ticks */
+    int64_t id, start, stop;  /* ticks */
+    size_t start_at, stop_at; /* of these numbers in the file; 0: it has none */
     bool taken;
 } stack;
 
 typedef struct curve {
-    int64_t id;
-    double first; /* s */
+    int64_t id, first, last; /* keys, ticks */
 } curve;
 
 typedef struct link {
@@ -60,12 +62,12 @@ static stack *add_stack(listing *l, int64_t id, const char *name, size_t length)
     return &more[l->stacks++];
 }
 
-static void add_curve(listing *l, int64_t id, int64_t first)
+static void add_curve(listing *l, int64_t id, int64_t first, int64_t last)
 {
     curve *more = one_more(l, l->curve, l->curves, &l->room[1], sizeof *more);
     if (!more) return;
     l->curve = more;
-    more[l->curves++] = (curve){id, (double)first / TICKS};
+    more[l->curves++] = (curve){id, first, last};
 }
 
 /* property: as it stands in the file; NULL: the link has none. */
@@ -146,8 +148,11 @@ static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *objec
     for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &table); at = table.end) {
         if (!su_fbx_is_named(&table, "Properties70")) continue;
         for (size_t inner = table.children; su_fbx_open_record(r, inner, table.end, &row); inner = row.end) {
-            if (text_is(property_at(r, &row, 0), "LocalStart")) out->start = whole(property_at(r, &row, 4));
-            if (text_is(property_at(r, &row, 0), "LocalStop")) out->stop = whole(property_at(r, &row, 4));
+            bool start = text_is(property_at(r, &row, 0), "LocalStart");
+            if (!start && !text_is(property_at(r, &row, 0), "LocalStop")) continue;
+            property ticks = property_at(r, &row, 4);
+            *(start ? &out->start : &out->stop) = whole(ticks);
+            if (ticks.type == 'L') *(start ? &out->start_at : &out->stop_at) = (size_t)(ticks.data - r->data);
         }
     }
 }
@@ -169,7 +174,8 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *obje
         int64_t count = 0;
         if (!su_fbx_is_named(&child, "KeyTime")) continue;
         unsigned char *ticks = su_fbx_read_array(r, &child, 'l', 8, &count);
-        if (ticks && count > 0) add_curve(l, id, (int64_t)su_fbx_little(ticks, 8));
+        if (!ticks || count <= 0) continue;
+        add_curve(l, id, (int64_t)su_fbx_little(ticks, 8), (int64_t)su_fbx_little(ticks + 8 * (count - 1), 8));
     }
 }
 
@@ -212,7 +218,7 @@ static void read_text_link(const char *at, listing *l)
 }
 
 /* P: "LocalStart", "KTime", "Time", "",ticks */
-static void read_text_range(const char *at, stack *out)
+static void read_text_range(const char *text, const char *at, stack *out)
 {
     size_t length = 0;
     const char *name = string_in_line(at, &length);
@@ -222,8 +228,8 @@ static void read_text_range(const char *at, stack *out)
     const char *line = name + strcspn(name, "\n"), *number = line;
     while (number > name && number[-1] != ',') number--;
     int64_t ticks = strtoll(number, NULL, 10);
-    if (start) out->start = ticks;
-    if (stop) out->stop = ticks;
+    *(start ? &out->start : &out->stop) = ticks;
+    *(start ? &out->start_at : &out->stop_at) = (size_t)(number - text);
 }
 
 static void read_text(const char *text, listing *l)
@@ -234,11 +240,12 @@ static void read_text(const char *text, listing *l)
     stack *open = NULL; /* whose properties come */
     int64_t id = 0;     /* of the curve whose keys come */
     for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
-        if (su_fbx_key_is(key, length, "P") && open) read_text_range(at, open);
+        if (su_fbx_key_is(key, length, "P") && open) read_text_range(text, at, open);
         if (su_fbx_key_is(key, length, "C")) read_text_link(at, l);
         if (su_fbx_key_is(key, length, "KeyTime") && id) {
-            const char *first = strstr(at, "a:");
-            if (first) add_curve(l, id, strtoll(first + 2, NULL, 10));
+            const char *first = strstr(at, "a:"), *end = first ? first + strcspn(first, "}") : NULL, *last = end;
+            while (last && last > first + 2 && last[-1] != ',') last--;
+            if (first) add_curve(l, id, strtoll(first + 2, NULL, 10), strtoll(last, NULL, 10));
             id = 0;
         }
         bool is_stack = su_fbx_key_is(key, length, "AnimationStack");
@@ -286,21 +293,63 @@ static bool hangs_on(const listing *l, int64_t object, int64_t on, int steps)
     return false;
 }
 
-/* s: the first key of what moves in a stack; INFINITY: nothing does. */
-static double first_key(const listing *l, const stack *s)
+/* The first and the last key of what moves in a stack; false: nothing does. */
+static bool key_range(const listing *l, const stack *s, int64_t *first, int64_t *last)
 {
-    double first = INFINITY;
+    *first = INT64_MAX, *last = INT64_MIN;
     for (int64_t c = 0; c < l->curves; c++) {
         int64_t end, node_end;
-        if (l->curve[c].first >= first) continue;
+        if (l->curve[c].first >= *first && l->curve[c].last <= *last) continue;
         for (int64_t i = links_of(l, l->curve[c].id, &end); i < end; i++) {
             int64_t node = l->link[i].parent;
             bool moves = false;
             for (int64_t k = links_of(l, node, &node_end); k < node_end; k++) moves |= l->link[k].moves;
-            if (moves && hangs_on(l, node, s->id, 2)) first = l->curve[c].first;
+            if (!moves || !hangs_on(l, node, s->id, 2)) continue;
+            if (l->curve[c].first < *first) *first = l->curve[c].first;
+            if (l->curve[c].last > *last) *last = l->curve[c].last;
         }
     }
-    return first;
+    return *first <= *last;
+}
+
+/* Does a stack say a range that holds a part of its keys? */
+static bool has_range(const listing *l, const stack *s)
+{
+    int64_t first, last;
+    if (s->start == 0 && s->stop == 0) return false;
+    return !key_range(l, s, &first, &last) || (first <= s->stop && last >= s->start);
+}
+
+static void list_clips(const char *data, size_t size, listing *l)
+{
+    if (su_fbx_is_binary(data, size))
+        read_binary(data, size, l);
+    else
+        read_text(data, l);
+    if (l->links > 1) su_sort(l->link, (size_t)l->links, sizeof *l->link, compare_links);
+}
+
+int64_t su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena)
+{
+    listing l = {.arena = arena};
+    int64_t unsaid = 0;
+    list_clips(data, size, &l);
+    for (int64_t i = 0; i < l.stacks; i++) {
+        const stack *s = &l.stack[i];
+        if ((s->start == 0 && s->stop == 0) || has_range(&l, s)) continue;
+        const size_t place[2] = {s->start_at, s->stop_at};
+        for (int k = 0; k < 2; k++) {
+            if (place[k] == 0) continue;
+            char *number = data + place[k];
+            if (su_fbx_is_binary(data, size))
+                memset(number, 0, 8);
+            else
+                for (number += strspn(number, " \t"); *number == '-' || isdigit((unsigned char)*number); number++)
+                    *number = '0';
+        }
+        unsaid++;
+    }
+    return unsaid;
 }
 
 static void shift(int64_t count, double *times, double by)
@@ -327,11 +376,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
     size_t size;
     const char *data = scene->clips > 0 ? su_control_points_text(path, scene, &size) : NULL;
     if (!data) return;
-    if (su_fbx_is_binary(data, size))
-        read_binary(data, size, &l);
-    else
-        read_text(data, &l);
-    if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
+    list_clips(data, size, &l);
     for (int64_t c = 0; c < scene->clips; c++) {
         su_scene_clip *clip = &scene->clip[c];
         char number[32]; /* of a clip whose stack has no name */
@@ -343,8 +388,12 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
                 found = &l.stack[i];
         if (!found) continue;
         found->taken = true;
-        double first =
-            found->start == 0 && found->stop == 0 ? first_key(&l, found) - clip->start : (double)found->start / TICKS;
-        if (isfinite(first) && first != 0.0) shift_clip(clip, first);
+        int64_t first, last;
+        double by = 0; /* s */
+        if (has_range(&l, found))
+            by = (double)found->start / TICKS;
+        else if (key_range(&l, found, &first, &last))
+            by = (double)first / TICKS - clip->start;
+        if (by != 0.0) shift_clip(clip, by);
     }
 }

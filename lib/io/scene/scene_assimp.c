@@ -539,16 +539,20 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     const char *dot = strrchr(path, '.');
     su_fbx_name *names = NULL;
-    int64_t repeats = 0;
+    int64_t repeats = 0, mended = 0; /* mended: places in the bytes that assimp gets */
     size_t size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
-    if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    if (data) {
+        repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+        mended =
+            repeats + su_fbx_drop_links(data, size, &scene->arena) + su_fbx_unsay_ranges(data, size, &scene->arena);
+    }
     struct aiFileIO files = {.OpenProc = open_file, .CloseProc = close_file, .UserData = (char *)&scene->arena};
     struct aiPropertyStore *store = aiCreatePropertyStore();
     if (!store) scene->arena.failed = true;
     if (!store) return complain(&p, "not enough memory", NULL);
     aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
-    if (repeats > 0 && size <= UINT32_MAX)
+    if (mended > 0 && size <= UINT32_MAX)
         p.ai = aiImportFileFromMemoryWithProperties(data, (unsigned)size, 0, "fbx", store);
     else
         p.ai = aiImportFileExWithProperties(path, 0, &files, store);
