@@ -294,6 +294,36 @@ static void test_crashes(void **state)
     assert_int_equal(crash_of(2), SU_AGAIN);
 }
 
+/* A program whose JSON ran out of memory and that then ends with this status: what it found wrong may be what was lost.
+ */
+static int forgetful(su_status ends, bool loses)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        su_tool tool;
+        json_malloc_t take;
+        json_free_t give;
+        if (!BEGIN(&tool, &status, "in", "-q")) _exit(1);
+        dup2(open("/dev/null", O_WRONLY), 2);
+        json_get_alloc_funcs(&take, &give);
+        volatile size_t too_much = SIZE_MAX / 2;
+        if (loses && take(too_much)) _exit(2);
+        _exit(su_tool_end(&tool, ends));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void test_json_without_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(forgetful(SU_INPUT, false), SU_INPUT);
+    assert_int_equal(forgetful(SU_INPUT, true), SU_AGAIN);
+    assert_int_equal(forgetful(SU_USAGE, true), SU_AGAIN);
+    assert_int_equal(forgetful(SU_OK, true), SU_AGAIN);
+}
+
 int main(void)
 {
     setenv("OPENBLAS_CORETYPE", "Haswell", 0); /* or the first su_tool_begin starts the program anew */
@@ -304,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_usage_errors),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_json_without_memory), /* before a stop is asked for, which changes statuses, too */
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_second_signal),
         cmocka_unit_test(test_crashes),

@@ -343,7 +343,8 @@ int su_tool_end(su_tool *tool, su_status status)
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == SU_OK)
         status = su_fail(&tool->err, SU_AGAIN, "standard output: writing failed: %s", strerror(errno));
-    if (status == SU_OK && su_json_missed_memory()) status = su_fail(&tool->err, SU_AGAIN, "out of memory");
+    /* What fails after that may miss a key that was lost for want of memory: neither input nor words are wrong. */
+    if (status != SU_AGAIN && su_json_missed_memory()) status = su_fail(&tool->err, SU_AGAIN, "out of memory");
     if (status != SU_OK && stop_requested) status = SU_AGAIN;
     if (status != SU_OK) talk(tool, "%s", tool->err.text[0] ? tool->err.text : "failed");
     if (tool->stats_path) {

@@ -155,8 +155,16 @@ static su_status explain(const su_child_limits *limits, su_child_result *end, co
     return status;
 }
 
+/* What TetGen is known to write goes by name, which takes neither memory nor a descriptor: there may be none left. */
 static void remove_folder(const char *folder)
 {
+    static const char *const names[] = {"skin.smesh", "skin.1.node", "skin.1.ele", "skin.1.face", "skin.1.edge"};
+    char path[460];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    if (rmdir(folder) == 0 || errno != ENOTEMPTY) return;
     DIR *list = opendir(folder);
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) unlinkat(dirfd(list), entry->d_name, 0);

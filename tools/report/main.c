@@ -169,9 +169,11 @@ static su_status draw_sheet(su_tool *tool, const job *j)
     const char *temporary = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/supple-report.XXXXXX", temporary && *temporary ? temporary : "/tmp");
     su_status status = SU_OK;
-    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#still&%s", page, j->view ? j->view : "sheet=8") < 0 ||
+    bool made = page && mkdtemp(folder);
+    if (!made || asprintf(&url, "file://%s#still&%s", page, j->view ? j->view : "sheet=8") < 0 ||
         asprintf(&picture, "%s/sheet.png", folder) < 0 || asprintf(&shot, "--screenshot=%s", picture) < 0 ||
         asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
+        if (made) rmdir(folder);
         free(page), free(url), free(picture), free(shot), free(profile);
         return su_fail(err, SU_AGAIN, "%s: cannot draw it", tool->output);
     }
