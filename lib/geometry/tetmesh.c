@@ -90,16 +90,23 @@ typedef struct face_key {
     int32_t side; /* 4 * tet + face */
 } face_key;
 
-static int compare_faces(const face_key *p, const face_key *q)
+static int compare_faces(const void *a, const void *b)
 {
+    const face_key *p = a, *q = b;
     for (int i = 0; i < 2; i++)
         if (p->v[i] != q->v[i]) return p->v[i] < q->v[i] ? -1 : 1;
     return (p->side > q->side) - (p->side < q->side);
 }
 
-/* Few faces share their lowest vertex (32 in a lattice): sorted by insertion. */
+/* Few faces share their lowest vertex (32 in a lattice): sorted by insertion, which takes the square of their number. */
+enum { FEW_FACES = 64 };
+
 static void sort_faces(int64_t count, face_key *keys)
 {
+    if (count > FEW_FACES) {
+        su_sort(keys, (size_t)count, sizeof *keys, compare_faces);
+        return;
+    }
     for (int64_t k = 1; k < count; k++) {
         face_key held = keys[k];
         int64_t at = k;

@@ -109,8 +109,8 @@ static su_status normalize(int64_t size, int64_t columns, double *x, double *sho
     return SU_OK;
 }
 
-/* Orthonormal combinations of x (*columns,size), lengths 1, in its place, those that are rounding left out (Stathopoulos
- * and Wu 2002); *shortest the least length that a combination had. */
+/* Orthonormal combinations of x (*columns,size), lengths 1, in its place, those that are rounding left out
+ * (Stathopoulos and Wu 2002); *shortest the least length that a combination had. */
 static su_status orthonormalize(space *s, int64_t *columns, double *x, double *shortest, su_error *err)
 {
     int64_t size = s->A->size, count = *columns, kept = 0;
