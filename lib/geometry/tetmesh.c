@@ -98,7 +98,7 @@ static int compare_faces(const void *a, const void *b)
     return (p->side > q->side) - (p->side < q->side);
 }
 
-/* Few faces share their lowest vertex (32 in a lattice): sorted by insertion, which takes the square of their number. */
+/* Few faces share their lowest vertex (32 in a lattice): sorted by insertion, whose time is the square of that. */
 enum { FEW_FACES = 64 };
 
 static void sort_faces(int64_t count, face_key *keys)
