@@ -2,6 +2,7 @@
 #include "creature.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,7 +183,8 @@ static double cone_distance(const part *p, const double at[3])
 {
     double along[3], from[3];
     for (int k = 0; k < 3; k++) along[k] = p->b[k] - p->a[k], from[k] = at[k] - p->a[k];
-    double t = fmin(fmax(dot3(from, along) / dot3(along, along), 0), 1);
+    double t = dot3(from, along) / dot3(along, along);
+    t = t > 0 ? t < 1 ? t : 1 : 0;
     for (int k = 0; k < 3; k++) from[k] -= t * along[k];
     return sqrt(dot3(from, from)) - (p->ra + t * (p->rb - p->ra));
 }
@@ -209,16 +211,45 @@ static double part_distance(const part *p, const double at[3], int mirrored)
 /* Cubic smooth minimum: differs from min only where |a - b| < reach; twice continuously differentiable. */
 static double smooth_min(double a, double b, double reach)
 {
-    double h = fmax(reach - fabs(a - b), 0) / reach;
-    return fmin(a, b) - h * h * h * reach / 6;
+    double apart = fabs(a - b), least = a < b ? a : b;
+    if (apart >= reach) return least;
+    double h = (reach - apart) / reach;
+    return least - h * h * h * reach / 6;
+}
+
+/* Is a part's distance at least `least`, > 0? True only where that shows without it: a cone lies within a ball around
+ * its middle; with u = |x/r| an ellipsoid's distance (u - 1) |x/r| / |x/r^2| is at least (|x|/r_max - 1) r_min. */
+static bool farther(const part *p, const double at[3], int mirrored, double least)
+{
+    double x[3] = {(mirrored ? -at[0] : at[0]) - p->a[0], at[1] - p->a[1], at[2] - p->a[2]};
+    if (!(least > 0)) return false;
+    if (p->kind == CONE) {
+        double reach = (p->ra > p->rb ? p->ra : p->rb) + least;
+        for (int k = 0; k < 3; k++) {
+            double half = 0.5 * (p->b[k] - p->a[k]);
+            x[k] -= half, reach += fabs(half);
+        }
+        return dot3(x, x) > reach * reach;
+    }
+    double low = p->b[0] < p->b[1] ? p->b[0] : p->b[1], high = p->b[0] < p->b[1] ? p->b[1] : p->b[0];
+    low = p->b[2] < low ? p->b[2] : low, high = p->b[2] > high ? p->b[2] : high;
+    double reach = high * (low + least);
+    return dot3(x, x) * low * low > reach * reach;
+}
+
+/* What a part makes of the distance to those before; a smooth minimum leaves that alone where the part is farther by
+ * its reach. */
+static double join(const part *p, const double at[3], int mirrored, double d)
+{
+    return farther(p, at, mirrored, d + p->blend) ? d : smooth_min(d, part_distance(p, at, mirrored), p->blend);
 }
 
 double shape_distance(const body *b, const double at[3])
 {
     double d = part_distance(&b->parts[0], at, 0);
     for (int i = 1; i < b->part_count; i++) {
-        d = smooth_min(d, part_distance(&b->parts[i], at, 0), b->parts[i].blend);
-        if (b->parts[i].paired) d = smooth_min(d, part_distance(&b->parts[i], at, 1), b->parts[i].blend);
+        d = join(&b->parts[i], at, 0, d);
+        if (b->parts[i].paired) d = join(&b->parts[i], at, 1, d);
     }
     return d;
 }
