@@ -19,8 +19,9 @@ enum { MONOMIALS = 10, AFFINE = 4 };
 #define DEPENDENT 1e-12
 /* A bone or shape whose rows are shorter than this part of the longest is noise of the ties. */
 #define NOTHING 1e-7
-/* The diffusion is solved to this part of the first error, or so many steps of conjugate gradients. */
-#define LEAK_TOLERANCE 1e-9
+/* The diffusion is solved to this part of the first error, a single-precision number of a field from 0 to 1, or so many
+ * steps of conjugate gradients. */
+#define LEAK_TOLERANCE 1e-7
 enum { LEAK_STEPS = 2000 };
 /* Vertices that two panels share are multiplied in blocks of this many. */
 enum { SHARED = 256 };
