@@ -20,9 +20,8 @@ typedef struct su_borrowed {
 /* Tracks of `clip` for the nodes of `scene` that have the same names (or the same behind "namespace:"), the k-th of a
  * name for the k-th. Where none has, programs may have put other words in front of all ("Hips", "EthanHips"; "Bip01
  * Head", "Bip001 Head"): those two words by which most of the nodes that move are found, half of them at least, count
- * as the same. Nodes move in their parents as they do there; where the
- * other skeleton has the same axes and other proportions, joints keep the places that they have here in their parents,
- * and ways are taken in the size of the body.
+ * as the same. Nodes move in their parents as they do there; where the other skeleton has the same axes and other
+ * proportions, joints keep the places that they have here in their parents, and ways are taken in the size of the body.
  * Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints in place.
  * What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts. The clip
  * is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then. SU_INPUT

@@ -257,12 +257,16 @@ double su_skinning_bones_energy(const su_skinning_bones *of, const double *speed
     return twice / 2;
 }
 
-/* G (nodes,9) gradients of the nodes; lanes: scratch of whole panels of them. */
-static void node_gradients(const su_skinning_bones *of, const double *entries, double *lanes, double *G)
+/* G (nodes,9) gradients of the nodes: those of the clusters, N, where these are the nodes; lanes: scratch of whole
+ * panels of them. */
+static void node_gradients(const su_skinning_bones *of, const double *entries, const double *N, double *lanes,
+                           double *G)
 {
-    of->model->kernels->gradients((of->nodes + 7) / 8, of->rows, of->stride, of->node, entries, NULL, lanes);
+    if (of->node != of->A)
+        of->model->kernels->gradients((of->nodes + 7) / 8, of->rows, of->stride, of->node, entries, NULL, lanes),
+            N = lanes;
     for (int64_t k = 0; k < of->nodes; k++)
-        for (int a = 0; a < 9; a++) G[9 * k + a] = lanes[su_strain_at(k) + 8 * a];
+        for (int a = 0; a < 9; a++) G[9 * k + a] = N[su_strain_at(k) + 8 * a];
 }
 
 /* N of the clusters: the mean of the smooth gradients, whose rotation then stands for the mean of their rotations. */
@@ -301,11 +305,9 @@ void su_skinning_bones_pose(const su_skinning_bones *of, const double *bones, co
         for (int i = 0; i < 3; i++)
             for (int k = 0; k < 4; k++) room[i * of->stride + 4 * b + k] = bones[12 * b + 4 * i + k];
     for (int i = 0; i < 3; i++) room[i * of->stride + 4 * of->bones + i] = 1;
-    if (of->share || su_norm3(of->gravity) > 0) node_gradients(of, room, lanes, G);
-    if (of->A)
-        m->kernels->gradients(m->panels, of->rows, of->stride, of->A, room, NULL, out->N);
-    else
-        cluster_means(of, G, out->N);
+    if (of->A) m->kernels->gradients(m->panels, of->rows, of->stride, of->A, room, NULL, out->N);
+    if (of->share || su_norm3(of->gravity) > 0) node_gradients(of, room, out->N, lanes, G);
+    if (!of->A) cluster_means(of, G, out->N);
     for (int64_t pad = m->clusters; pad < 8 * m->panels; pad++)
         for (int a = 0; a < 9; a++) out->N[su_strain_at(pad) + 8 * a] = a % 4 == 0;
     combine(of, room, of->rig, out->rig);
