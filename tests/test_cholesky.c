@@ -216,8 +216,8 @@ static void test_coarse_space(void **unused)
     assert_int_equal(su_cholesky_create(&K, 1, &s.plain, NULL), SU_OK);
     assert_int_equal(su_cholesky_factorize(s.plain, &K, NULL), SU_OK);
     su_coarse_space *space;
-    assert_int_equal(su_coarse_space_create(K.size, &space, NULL), SU_OK);
-    assert_int_equal(su_coarse_space_set(space, &A, SPRINGS, column, &definite, NULL), SU_OK);
+    assert_int_equal(su_coarse_space_create(&K, &space, NULL), SU_OK);
+    assert_int_equal(su_coarse_space_set(space, &A, NULL, SPRINGS, column, &definite, NULL), SU_OK);
     assert_true(definite);
     double *b = malloc((size_t)K.size * sizeof *b), *x = malloc((size_t)K.size * sizeof *x),
            *y = malloc((size_t)K.size * sizeof *y), *z = malloc((size_t)K.size * sizeof *z);
@@ -227,16 +227,16 @@ static void test_coarse_space(void **unused)
     assert_true(su_cg_take(&work, &arena, K.size));
     su_preconditioner B = {precondition, &s};
     for (int64_t i = 0; i < K.size; i++) b[i] = box_random(&seed);
-    assert_int_equal(su_conjugate_gradients(&A, B, &work, 1e-12, 500, b, x), SU_CG_SOLVED);
+    assert_int_equal(su_conjugate_gradients(&A, NULL, B, &work, 1e-12, 500, b, x), SU_CG_SOLVED);
     int applied[2];
     for (int with = 0; with < 2; with++) {
         s.applied = 0, s.space = with ? space : NULL;
-        assert_int_equal(su_conjugate_gradients(&A, B, &work, 1e-3, 500, b, y), SU_CG_SOLVED);
+        assert_int_equal(su_conjugate_gradients(&A, NULL, B, &work, 1e-3, 500, b, y), SU_CG_SOLVED);
         applied[with] = s.applied;
     }
     print_message("# %d springs: %d iterations, with the coarse space %d\n", SPRINGS, applied[0], applied[1]);
     assert_true(2 * applied[1] <= applied[0]);
-    assert_int_equal(su_conjugate_gradients(&A, B, &work, 1e-12, 500, b, y), SU_CG_SOLVED);
+    assert_int_equal(su_conjugate_gradients(&A, NULL, B, &work, 1e-12, 500, b, y), SU_CG_SOLVED);
     double scale = 0, far = 0;
     for (int64_t i = 0; i < K.size; i++) scale = fmax(scale, fabs(x[i])), far = fmax(far, fabs(x[i] - y[i]));
     assert_true(far < 1e-6 * scale);
@@ -253,7 +253,7 @@ static void test_coarse_space(void **unused)
     for (int64_t i = 0; i < K.size; i++) one += y[i] * x[i], other += b[i] * z[i];
     assert_true(fabs(one - other) < 1e-9 * fabs(one));
     column[1] = column[0]; /* no space of so many columns */
-    assert_int_equal(su_coarse_space_set(space, &A, SPRINGS, column, &definite, NULL), SU_OK);
+    assert_int_equal(su_coarse_space_set(space, &A, NULL, SPRINGS, column, &definite, NULL), SU_OK);
     assert_false(definite);
     su_coarse_space_free(space), su_cholesky_free(s.plain), su_arena_free(&arena);
     su_sparse_free(&A), su_sparse_free(&K);

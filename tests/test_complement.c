@@ -214,7 +214,7 @@ static void a_constrained_system_is_solved_with_the_factor_alone(void **unused)
     assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, NULL), SU_OK);
     assert_int_equal(su_cholesky_factorize(factor, &A, NULL), SU_OK);
     for (int64_t i = 0; i < dofs; i++) b[i] = sin((double)(7 * i));
-    assert_int_equal(su_complement_solve(P, &A, factor, b, x, NULL), SU_OK);
+    assert_int_equal(su_complement_solve(P, &A, NULL, factor, b, x, NULL), SU_OK);
     su_sparse_multiply(&A, x, r);
     for (int64_t i = 0; i < dofs; i++) r[i] -= b[i];
     su_complement_force(P, r);

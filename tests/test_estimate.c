@@ -258,11 +258,11 @@ static void the_full_space_answers(void **unused)
         su_elastic_stiffness(&body, y, true, &K[i], 1);
         for (int64_t k = 0; k < dofs; k++) wanted[i * dofs + k] = sin((double)(k + 7 * i));
         su_sparse_multiply(&K[i], wanted + i * dofs, b + i * dofs);
-        assert_true(su_turned_solver_solve(solver, &K[i], turn, 1e-5, i == 0 ? 4 : 16, b + i * dofs,
+        assert_true(su_turned_solver_solve(solver, &K[i], NULL, turn, 1e-5, i == 0 ? 4 : 16, b + i * dofs,
                                            x + i * dofs)); /* its own factor: at once, for halves */
         assert_near(difference(dofs, x + i * dofs, wanted + i * dofs), 0, 1e-3);
     }
-    assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-12, 3, b, x));
+    assert_false(su_turned_solver_solve(solver, &K[2], NULL, turn, 1e-12, 3, b, x));
     /* The stretched body's own factor, from a pose whose rotations are those of now: at once, too. Where they differ it
      * is another matrix's, and the neutral one is back when asked for. */
     su_cholesky_half *own;
@@ -272,11 +272,11 @@ static void the_full_space_answers(void **unused)
     assert_int_equal(su_cholesky_factorize(factor, &K[2], &err), SU_OK);
     su_cholesky_half_copy(own, factor);
     su_turned_solver_precondition(solver, own, then);
-    assert_true(su_turned_solver_solve(solver, &K[2], then, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
+    assert_true(su_turned_solver_solve(solver, &K[2], NULL, then, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
     assert_near(difference(dofs, x + 2 * dofs, wanted + 2 * dofs), 0, 1e-3);
-    assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
+    assert_false(su_turned_solver_solve(solver, &K[2], NULL, turn, 1e-5, 4, b + 2 * dofs, x + 2 * dofs));
     su_turned_solver_precondition(solver, half, NULL);
-    assert_true(su_turned_solver_solve(solver, &K[0], turn, 1e-5, 4, b, x));
+    assert_true(su_turned_solver_solve(solver, &K[0], NULL, turn, 1e-5, 4, b, x));
     su_cholesky_half_free(own), free(then);
     for (int i = 0; i < STATES; i++) su_sparse_free(&K[i]);
     su_sparse_free(&K0);

@@ -284,7 +284,7 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row
     }
     su_sparse_multiply(&w->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
-    su_turned_solver_solve(w->solver, &w->K, at->turn, ANSWERED, MOST_ITERATIONS, column, answer);
+    su_turned_solver_solve(w->solver, &w->K, NULL, at->turn, ANSWERED, MOST_ITERATIONS, column, answer);
     SU_TRY(into_span(s, w, at, answer, err));
     at->soft = answer_softness(s, w, answer);
     return SU_OK;

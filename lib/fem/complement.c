@@ -251,12 +251,12 @@ static bool precondition(void *context, double *r, double *z)
     return f->status == SU_OK;
 }
 
-su_status su_complement_solve(su_complement *s, const su_sparse *A, su_cholesky *factor, const double *b, double *x,
-                              su_error *err)
+su_status su_complement_solve(su_complement *s, const su_sparse *A, const su_couplings *beside, su_cholesky *factor,
+                              const double *b, double *x, su_error *err)
 {
     factored with = {s, factor, err, SU_OK};
     su_preconditioner B = {precondition, &with};
-    bool solved = su_conjugate_gradients(A, B, &s->work, SOLVED, MOST_SOLVES, b, x) == SU_CG_SOLVED;
+    bool solved = su_conjugate_gradients(A, beside, B, &s->work, SOLVED, MOST_SOLVES, b, x) == SU_CG_SOLVED;
     su_complement_displacement(s, x);
     if (solved) return SU_OK;
     if (with.status != SU_OK) return with.status;

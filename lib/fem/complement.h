@@ -9,6 +9,7 @@
 
 #include "fem/elastic.h"
 #include "linalg/cholesky.h"
+#include "linalg/couplings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,10 +36,10 @@ void su_complement_tuned_displacement(su_complement *complement, double *u);
 void su_complement_tuned_force(su_complement *complement, double *f);
 
 /* x with A x = b - C' lambda, C x = 0: conjugate gradients on the projected system with the factor of A, which must be
- * positive definite. The factor alone is wrong on as many directions as C has rows, and not by much where inertia
- * governs what these bind, so that it takes far fewer solves than A^-1 C', the Schur complement's. SU_NUMERICS where it
- * does not come to rounding. */
-su_status su_complement_solve(su_complement *complement, const su_sparse *A, su_cholesky *factor, const double *b,
-                              double *x, su_error *err);
+ * positive definite. beside: what stands beside A and is in the factor (NULL: nothing). The factor alone is wrong on as
+ * many directions as C has rows, and not by much where inertia governs what these bind, so that it takes far fewer
+ * solves than A^-1 C', the Schur complement's. SU_NUMERICS where it does not come to rounding. */
+su_status su_complement_solve(su_complement *complement, const su_sparse *A, const su_couplings *beside,
+                              su_cholesky *factor, const double *b, double *x, su_error *err);
 
 #endif

@@ -12,8 +12,8 @@ bool su_cg_take(su_cg_work *work, su_arena *arena, int64_t size)
     return good;
 }
 
-su_cg_end su_conjugate_gradients(const su_sparse *A, su_preconditioner B, const su_cg_work *work, double tolerance,
-                                 int most, const double *b, double *x)
+su_cg_end su_conjugate_gradients(const su_sparse *A, const su_couplings *beside, su_preconditioner B,
+                                 const su_cg_work *work, double tolerance, int most, const double *b, double *x)
 {
     int64_t size = A->size;
     double *r = work->r, *z = work->z, *p = work->p, *Ap = work->Ap;
@@ -25,6 +25,7 @@ su_cg_end su_conjugate_gradients(const su_sparse *A, su_preconditioner B, const 
     for (int iteration = 0; iteration < most; iteration++) {
         if (error <= aim) return SU_CG_SOLVED;
         su_sparse_multiply(A, p, Ap);
+        if (beside) su_couplings_add_product(beside, p, Ap);
         double curvature = su_dot(size, p, Ap);
         if (!(curvature > 0)) return SU_CG_INDEFINITE;
         double length = error / curvature;

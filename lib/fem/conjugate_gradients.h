@@ -3,6 +3,7 @@
 #define SU_FEM_CONJUGATE_GRADIENTS_H
 
 #include "core/memory.h"
+#include "linalg/couplings.h"
 #include "linalg/sparse.h"
 
 #include <stdbool.h>
@@ -28,9 +29,9 @@ typedef enum su_cg_end {
     SU_CG_INDEFINITE /* A is not positive along a direction */
 } su_cg_end;
 
-/* x = A^-1 b on the range of B, from x = 0, until the error is at most `tolerance` times the first in the norm of B^-1;
- * else x is as far as it came. */
-su_cg_end su_conjugate_gradients(const su_sparse *A, su_preconditioner B, const su_cg_work *work, double tolerance,
-                                 int most, const double *b, double *x);
+/* x = (A + C)^-1 b on the range of B, from x = 0, until the error is at most `tolerance` times the first in the norm of
+ * B^-1; else x is as far as it came. beside: C, NULL: none. */
+su_cg_end su_conjugate_gradients(const su_sparse *A, const su_couplings *beside, su_preconditioner B,
+                                 const su_cg_work *work, double tolerance, int most, const double *b, double *x);
 
 #endif

@@ -295,24 +295,26 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
     enum { MOST_CONSTRAINED = 100 }; /* and as a factor and the solves of su_complement_solve */
     enum { MOST_TOUCHING = 80 };     /* and as an analysis and a factor with the couplings of pairs */
     const su_sparse *A = &s->matrix;
+    su_couplings pairs = {0};
+    const su_couplings *beside = NULL;
     add_inertia(s, step->h, step->alpha, step->beta);
     add_load_matrix(s, step->loads);
-    if (step->contact && !(A = su_self_contact_extend(step->contact, &s->matrix, s->y, !exact)))
-        return su_fail(err, SU_AGAIN, "no memory for the couplings of contacts");
-    if (s->turned && A != &s->matrix && !s->complement) {
+    if (step->contact) SU_TRY(su_self_contact_couple(step->contact, s->y, !exact, &pairs, err));
+    if (pairs.count > 0) beside = &pairs;
+    if (s->turned && beside && !s->complement) {
         const su_coarse_column *columns;
         int64_t count = su_self_contact_stiff(step->contact, &columns);
-        SU_TRY(su_turned_solver_stiffen(s->turned, A, count, columns, err));
+        SU_TRY(su_turned_solver_stiffen(s->turned, A, beside, count, columns, err));
     }
-    int most = s->complement ? MOST_CONSTRAINED : A != &s->matrix ? MOST_TOUCHING : MOST;
+    int most = s->complement ? MOST_CONSTRAINED : beside ? MOST_TOUCHING : MOST;
     if (s->turned &&
-        su_turned_solver_solve(s->turned, A, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
+        su_turned_solver_solve(s->turned, A, beside, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
         return SU_OK;
     if (exact && s->turned && su_turned_solver_indefinite(s->turned))
         return su_fail(err, SU_NUMERICS, "matrix not positive definite");
     result->factorizations++;
     su_cholesky *factor = NULL;
-    if (A == &s->matrix) {
+    if (!beside) {
         SU_TRY(factorize(s, err));
         SU_TRY(keep_factor(s, step->turn, err));
         factor = s->factor;
@@ -320,7 +322,7 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
         if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));
         SU_TRY(su_self_contact_factorize(step->contact, A, s->factor, &factor, err));
     }
-    if (s->complement) return su_complement_solve(s->complement, A, factor, s->residual, s->direction, err);
+    if (s->complement) return su_complement_solve(s->complement, A, beside, factor, s->residual, s->direction, err);
     return su_cholesky_solve(factor, 1, s->residual, s->direction, err);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One number of the lower triangle that pairs add. */
+/* One number of the lower triangle of a block. */
 typedef struct entry {
     int64_t column, row;
     double value;
@@ -20,12 +20,14 @@ struct su_self_contact {
     su_kept_pairs kept;
     su_contact_grip *grips;
     int64_t grip_count, grip_room;
-    entry *entries, *sorted; /* (entry_room) as pairs add them; by columns, then rows */
+    su_coupling *blocks; /* (block_room) tangents of what presses or grips */
+    int64_t block_count, block_room;
+    entry *entries, *sorted; /* (entry_room) of all blocks in turn; by columns, then rows */
     int64_t entry_count, entry_room;
     int64_t *entry_start;    /* (3 free + 1) of each column among the sorted ones */
-    su_coarse_column *stiff; /* (stiff_room) */
-    int64_t stiff_count, stiff_room;
-    su_sparse extended;
+    su_coarse_column *stiff; /* (block_room) */
+    int64_t stiff_count;
+    su_sparse extended; /* A and the blocks */
     int64_t extended_room;
     su_cholesky *factor;  /* of the pattern below */
     int64_t *start, *row; /* it was analysed with */
@@ -61,8 +63,8 @@ void su_self_contact_free(su_self_contact *s)
     su_kept_pairs_free(&s->kept);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->grips), free(s->entries), free(s->sorted), free(s->entry_start), free(s->start), free(s->row),
-        free(s->stiff);
+    free(s->grips), free(s->blocks), free(s->stiff), free(s->entries), free(s->sorted), free(s->entry_start),
+        free(s->start), free(s->row);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
 }
@@ -152,42 +154,59 @@ su_status su_self_contact_depths(su_self_contact *s, const double *y, su_contact
 
 /* ---- linear systems ---- */
 
-static bool room_for(su_self_contact *s, int64_t couplings)
+static su_status room_for(su_self_contact *s, int64_t blocks, su_error *err)
 {
-    int64_t most = 78 * couplings; /* a lower triangle of 12 x 12 */
-    if (couplings > s->stiff_room) {
-        su_coarse_column *stiff = realloc(s->stiff, (size_t)(2 * couplings) * sizeof *stiff);
-        if (!stiff) return false;
-        s->stiff = stiff, s->stiff_room = 2 * couplings;
+    if (blocks <= s->block_room) return SU_OK;
+    free(s->blocks), free(s->stiff);
+    s->blocks = NULL, s->stiff = NULL, s->block_room = 0;
+    SU_TRY(SU_ALLOC(&s->blocks, 2 * blocks, "the couplings of contacts", err));
+    SU_TRY(SU_ALLOC(&s->stiff, 2 * blocks, "the couplings of contacts", err));
+    s->block_room = 2 * blocks;
+    return SU_OK;
+}
+
+/* A block whose values are still to come. */
+static su_coupling *add_block(su_self_contact *s, const int32_t corner[4])
+{
+    su_coupling *block = s->blocks + s->block_count++;
+    for (int i = 0; i < SU_COUPLED; i++) {
+        int64_t vertex = s->body->free_index[corner[i / 3]];
+        block->dof[i] = vertex < 0 ? -1 : 3 * vertex + i % 3;
     }
-    if (most <= s->entry_room) return true;
-    entry *larger = realloc(s->entries, (size_t)(2 * most) * sizeof *larger);
-    if (larger) s->entries = larger;
-    entry *sorted = realloc(s->sorted, (size_t)(2 * most) * sizeof *sorted);
-    if (sorted) s->sorted = sorted;
-    if (larger && sorted) s->entry_room = 2 * most;
-    return larger && sorted;
+    return block;
 }
 
-static void add_coupling(su_self_contact *s, const int32_t corner[4], const double K[144])
-{
-    for (int a = 0; a < 12; a++)
-        for (int b = 0; b < 12; b++) {
-            int64_t i = s->body->free_index[corner[a / 3]], j = s->body->free_index[corner[b / 3]];
-            int64_t row = 3 * i + a % 3, column = 3 * j + b % 3;
-            if (i < 0 || j < 0 || row < column) continue;
-            s->entries[s->entry_count++] = (entry){column, row, K[12 * a + b]};
-        }
-}
-
-static void add_stiff(su_self_contact *s, const int32_t corner[4], const double share[4], const double normal[3])
+static void add_stiff(su_self_contact *s, const su_coupling *block, const double share[4], const double normal[3])
 {
     su_coarse_column *column = s->stiff + s->stiff_count++;
-    for (int i = 0; i < SU_COARSE_ENTRIES; i++) {
-        int64_t vertex = s->body->free_index[corner[i / 3]];
-        column->dof[i] = vertex < 0 ? -1 : 3 * vertex + i % 3;
-        column->value[i] = share[i / 3] * normal[i % 3];
+    for (int i = 0; i < SU_COARSE_ENTRIES; i++)
+        column->dof[i] = block->dof[i], column->value[i] = share[i / 3] * normal[i % 3];
+}
+
+su_status su_self_contact_couple(su_self_contact *s, const double *y, bool project, su_couplings *couplings,
+                                 su_error *err)
+{
+    double share[4];
+    int32_t corner[4];
+    s->block_count = s->stiff_count = 0;
+    SU_TRY(room_for(s, s->kept.count + s->grip_count, err));
+    for (int64_t k = 0; k < s->kept.count; k++) {
+        const su_contact_pair *pair = s->kept.pairs + k;
+        const double *n = pair->normal;
+        if (!su_contact_pressed(pair)) continue;
+        su_contact_corners(&s->shape, pair, corner, share);
+        su_coupling *block = add_block(s, corner);
+        add_stiff(s, block, share, n);
+        if (!s->kept.frozen) su_contact_tangent(&s->shape, pair, y, project, block->value);
+        for (int i = 0; i < 144 && s->kept.frozen; i++)
+            block->value[i] = pair->stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
     }
+    for (int64_t k = 0; k < s->grip_count; k++) {
+        grip_corners(s, s->grips + k, corner);
+        su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, add_block(s, corner)->value);
+    }
+    *couplings = (su_couplings){s->block_count, s->blocks};
+    return SU_OK;
 }
 
 int64_t su_self_contact_stiff(const su_self_contact *s, const su_coarse_column **columns)
@@ -214,40 +233,39 @@ static void sort_entries(su_self_contact *s, int64_t columns)
         }
 }
 
-const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, const double *y, bool project)
+static su_status room_to_extend(su_self_contact *s, const su_sparse *A, su_error *err)
 {
-    s->entry_count = s->stiff_count = 0;
-    if (!room_for(s, s->kept.count + s->grip_count)) return NULL;
-    double K[144], share[4];
-    int32_t corner[4];
-    for (int64_t k = 0; k < s->kept.count; k++) {
-        if (!su_contact_pressed(s->kept.pairs + k)) continue;
-        su_contact_corners(&s->shape, s->kept.pairs + k, corner, share);
-        const double *n = s->kept.pairs[k].normal;
-        if (!s->kept.frozen) su_contact_tangent(&s->shape, s->kept.pairs + k, y, project, K);
-        for (int i = 0; i < 144 && s->kept.frozen; i++)
-            K[i] = s->kept.pairs[k].stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
-        add_coupling(s, corner, K);
-        add_stiff(s, corner, share, n);
+    int64_t most = 78 * s->block_count; /* a lower triangle of 12 x 12 */
+    if (most > s->entry_room) {
+        free(s->entries), free(s->sorted);
+        s->entries = s->sorted = NULL, s->entry_room = 0;
+        SU_TRY(SU_ALLOC(&s->entries, 2 * most, "the couplings of contacts", err));
+        SU_TRY(SU_ALLOC(&s->sorted, 2 * most, "the couplings of contacts", err));
+        s->entry_room = 2 * most;
     }
-    for (int64_t k = 0; k < s->grip_count; k++) {
-        grip_corners(s, s->grips + k, corner);
-        su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, K);
-        add_coupling(s, corner, K);
-    }
-    if (s->entry_count == 0) return A;
+    if (A->entries + most <= s->extended_room) return SU_OK;
+    free(s->extended.row), free(s->extended.value);
+    s->extended.row = NULL, s->extended.value = NULL, s->extended_room = 0;
+    SU_TRY(SU_ALLOC(&s->extended.row, A->entries + 2 * most, "the couplings of contacts", err));
+    SU_TRY(SU_ALLOC(&s->extended.value, A->entries + 2 * most, "the couplings of contacts", err));
+    s->extended_room = A->entries + 2 * most;
+    return SU_OK;
+}
+
+/* A and the blocks in one matrix. */
+static su_status extend(su_self_contact *s, const su_sparse *A, su_error *err)
+{
+    SU_TRY(room_to_extend(s, A, err));
+    s->entry_count = 0;
+    for (const su_coupling *block = s->blocks; block < s->blocks + s->block_count; block++)
+        for (int a = 0; a < SU_COUPLED; a++)
+            for (int b = 0; b < SU_COUPLED; b++)
+                if (block->dof[b] >= 0 && block->dof[a] >= block->dof[b])
+                    s->entries[s->entry_count++] =
+                        (entry){block->dof[b], block->dof[a], block->value[SU_COUPLED * a + b]};
     sort_entries(s, A->size);
     su_sparse *out = &s->extended;
     out->in_threes = A->in_threes; /* entries come by pairs of vertices */
-    if (A->entries + s->entry_count > s->extended_room) {
-        int64_t room = A->entries + 2 * s->entry_count;
-        int64_t *row = realloc(out->row, (size_t)room * sizeof *row);
-        if (row) out->row = row;
-        double *value = realloc(out->value, (size_t)room * sizeof *value);
-        if (value) out->value = value;
-        if (!row || !value) return NULL;
-        s->extended_room = room;
-    }
     int64_t at = 0;
     for (int64_t column = 0; column < A->size; column++) {
         int64_t e = A->start[column], end = A->start[column + 1];
@@ -265,25 +283,28 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
         at += end - e;
     }
     out->start[A->size] = out->entries = at;
-    return out;
+    return SU_OK;
 }
 
 su_status su_self_contact_factorize(su_self_contact *s, const su_sparse *A, const su_cholesky *plain,
                                     su_cholesky **factor, su_error *err)
 {
-    size_t starts = (size_t)(A->size + 1) * sizeof *A->start, rows = (size_t)A->entries * sizeof *A->row;
-    if (!s->factor || s->analysed != A->entries || memcmp(s->start, A->start, starts) || memcmp(s->row, A->row, rows)) {
+    const su_sparse *all = &s->extended;
+    SU_TRY(extend(s, A, err));
+    size_t starts = (size_t)(all->size + 1) * sizeof *all->start, rows = (size_t)all->entries * sizeof *all->row;
+    if (!s->factor || s->analysed != all->entries || memcmp(s->start, all->start, starts) ||
+        memcmp(s->row, all->row, rows)) {
         su_cholesky_free(s->factor), s->factor = NULL;
-        if (A->entries > s->row_room) {
-            int64_t *larger = realloc(s->row, (size_t)(2 * A->entries) * sizeof *larger);
-            if (!larger) return su_fail(err, SU_AGAIN, "no memory for %lld couplings", (long long)A->entries);
-            s->row = larger, s->row_room = 2 * A->entries;
+        if (all->entries > s->row_room) {
+            int64_t *larger = realloc(s->row, (size_t)(2 * all->entries) * sizeof *larger);
+            if (!larger) return su_fail(err, SU_AGAIN, "no memory for %lld couplings", (long long)all->entries);
+            s->row = larger, s->row_room = 2 * all->entries;
         }
-        SU_TRY(su_cholesky_create_ordered(A, su_cholesky_order(plain), &s->factor, err));
-        memcpy(s->start, A->start, starts), memcpy(s->row, A->row, rows);
-        s->analysed = A->entries;
+        SU_TRY(su_cholesky_create_ordered(all, su_cholesky_order(plain), &s->factor, err));
+        memcpy(s->start, all->start, starts), memcpy(s->row, all->row, rows);
+        s->analysed = all->entries;
     }
-    SU_TRY(su_cholesky_factorize(s->factor, A, err));
+    SU_TRY(su_cholesky_factorize(s->factor, all, err));
     *factor = s->factor;
     return SU_OK;
 }

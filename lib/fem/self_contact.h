@@ -47,15 +47,16 @@ double su_self_contact_force(su_self_contact *contact, const double *y, double *
 /* At y, with what is met there. */
 su_status su_self_contact_depths(su_self_contact *contact, const double *y, su_contact_depths *depths, su_error *err);
 
-/* A on the free dofs plus the tangents at the y of the last call above: A itself where there are none, else on a larger
- * pattern, borrowed until the next call. NULL without memory. project: as su_contact_tangent. */
-const su_sparse *su_self_contact_extend(su_self_contact *contact, const su_sparse *A, const double *y, bool project);
+/* The tangents of the pairs at the y of the last call above, on the free dofs, borrowed until the next call; no blocks
+ * where nothing presses. project: as su_contact_tangent. */
+su_status su_self_contact_couple(su_self_contact *contact, const double *y, bool project, su_couplings *couplings,
+                                 su_error *err);
 /* What those tangents make stiff, and no factor without pairs knows: a column a pair, its normal on the four vertices.
  * Borrowed until the next call above. */
 int64_t su_self_contact_stiff(const su_self_contact *contact, const su_coarse_column **columns);
-/* A factor of that matrix, borrowed until the next call. `plain` gives the ordering: that of K stays, new couplings
- * cost an analysis. */
-su_status su_self_contact_factorize(su_self_contact *contact, const su_sparse *extended, const su_cholesky *plain,
+/* A factor of A with the couplings of the last call, borrowed until the next one. `plain` gives the ordering: that of A
+ * stays, new couplings cost an analysis. */
+su_status su_self_contact_factorize(su_self_contact *contact, const su_sparse *A, const su_cholesky *plain,
                                     su_cholesky **factor, su_error *err);
 
 #endif

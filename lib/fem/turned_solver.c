@@ -61,13 +61,13 @@ void su_turned_solver_precondition(su_turned_solver *s, const su_cholesky_half *
 
 void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) { s->complement = complement; }
 
-su_status su_turned_solver_stiffen(su_turned_solver *s, const su_sparse *A, int64_t count,
+su_status su_turned_solver_stiffen(su_turned_solver *s, const su_sparse *A, const su_couplings *beside, int64_t count,
                                    const su_coarse_column *columns, su_error *err)
 {
     s->stiffened = count > 0;
     if (!s->stiffened) return SU_OK;
-    if (!s->stiff) SU_TRY(su_coarse_space_create(A->size, &s->stiff, err));
-    return su_coarse_space_set(s->stiff, A, count, columns, &s->definite, err);
+    if (!s->stiff) SU_TRY(su_coarse_space_create(&s->body->pattern, &s->stiff, err));
+    return su_coarse_space_set(s->stiff, A, beside, count, columns, &s->definite, err);
 }
 
 /* z = R A_0^-1 R' r, on both sides projected where there are rows */
@@ -87,8 +87,8 @@ static bool precondition(void *context, double *r, double *z)
     return true;
 }
 
-bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const double *turn, double tolerance, int most,
-                            const double *b, double *x)
+bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const su_couplings *beside, const double *turn,
+                            double tolerance, int most, const double *b, double *x)
 {
     for (int64_t f = 0; f < s->body->free_count; f++) {
         int64_t at = 4 * (int64_t)s->body->free_vertex[f];
@@ -100,7 +100,7 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
     }
     su_preconditioner B = {precondition, s};
     s->end = SU_CG_INDEFINITE;
-    if (!s->stiffened || s->definite) s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    if (!s->stiffened || s->definite) s->end = su_conjugate_gradients(A, beside, B, &s->vectors, tolerance, most, b, x);
     s->stiffened = false;
     if (s->complement) su_complement_displacement(s->complement, x);
     return s->end == SU_CG_SOLVED;

@@ -25,15 +25,15 @@ void su_turned_solver_precondition(su_turned_solver *solver, const su_cholesky_h
  * the preconditioner projected. The complement is borrowed; NULL: no longer. */
 void su_turned_solver_constrain(su_turned_solver *solver, su_complement *complement);
 
-/* For the next system, A: it is stiff along these columns as the factor is not. None without columns. */
-su_status su_turned_solver_stiffen(su_turned_solver *solver, const su_sparse *A, int64_t count,
-                                   const su_coarse_column *columns, su_error *err);
+/* For the next system, A + C: it is stiff along these columns as the factor is not. None without columns. */
+su_status su_turned_solver_stiffen(su_turned_solver *solver, const su_sparse *A, const su_couplings *beside,
+                                   int64_t count, const su_coarse_column *columns, su_error *err);
 
-/* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the
- * pose that A belongs to. False where `most` iterations do not reach that, or A is not positive along a direction: x is
- * as far as it came. */
-bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance,
-                            int most, const double *b, double *x);
+/* x = (A + C)^-1 b, (3 free) each, C beside A (NULL: none), to `tolerance` times the first error in the
+ * preconditioner's norm. turn (n,4): R_v of the pose that A belongs to. False where `most` iterations do not reach
+ * that, or A is not positive along a direction: x is as far as it came. */
+bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const su_couplings *beside,
+                            const double *turn, double tolerance, int most, const double *b, double *x);
 /* Was the last system not positive along a direction? */
 bool su_turned_solver_indefinite(const su_turned_solver *solver);
 

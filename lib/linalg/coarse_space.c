@@ -7,8 +7,12 @@
 #include <string.h>
 
 struct su_coarse_space {
+    const su_sparse *pattern; /* of A */
     int64_t size;
-    int32_t *place; /* (size) one more than the place of a dof among those that columns have; 0: no column has it */
+    int64_t *before; /* (size + 1) of the entries in each row left of the diagonal, */
+    int64_t *entry;  /* (entries below the diagonal) which they are */
+    int32_t *column; /* (entries below the diagonal) and whose column they stand in */
+    int32_t *place;  /* (size) one more than the place of a dof among those that columns have; 0: no column has it */
     int64_t columns, column_room;
     int32_t (*at)[SU_COARSE_ENTRIES]; /* (columns) places, -1: none */
     double (*value)[SU_COARSE_ENTRIES];
@@ -23,14 +27,37 @@ struct su_coarse_space {
     double *solved; /* (dofs) S r */
 };
 
-su_status su_coarse_space_create(int64_t size, su_coarse_space **out, su_error *err)
+/* The rows of the lower triangle: where, in its columns, their entries are. */
+static void index_rows(su_coarse_space *s)
+{
+    const su_sparse *A = s->pattern;
+    for (int64_t j = 0; j < A->size; j++)
+        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++)
+            if (A->row[e] != j) s->before[A->row[e] + 1]++;
+    for (int64_t i = 0; i < A->size; i++) s->before[i + 1] += s->before[i];
+    for (int64_t j = 0; j < A->size; j++)
+        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) {
+            if (A->row[e] == j) continue;
+            int64_t at = s->before[A->row[e]]++;
+            s->entry[at] = e, s->column[at] = (int32_t)j;
+        }
+    for (int64_t i = A->size; i > 0; i--) s->before[i] = s->before[i - 1];
+    s->before[0] = 0;
+}
+
+su_status su_coarse_space_create(const su_sparse *pattern, su_coarse_space **out, su_error *err)
 {
     su_coarse_space *s = NULL;
     su_status status;
+    int64_t size = pattern->size, below = pattern->entries - size;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the coarse space", err));
-    s->size = size;
+    s->pattern = pattern, s->size = size;
     SU_GO(SU_ALLOC(&s->place, size, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->before, size + 1, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->entry, below, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->column, below, "the coarse space", err));
+    index_rows(s);
     *out = s;
     s = NULL;
 done:
@@ -49,7 +76,7 @@ void su_coarse_space_free(su_coarse_space *s)
 {
     if (!s) return;
     free_columns(s);
-    free(s->place), free(s->row), free(s->A);
+    free(s->place), free(s->before), free(s->entry), free(s->column), free(s->row), free(s->A);
     free(s);
 }
 
@@ -83,63 +110,65 @@ static void number_dofs(su_coarse_space *s, int64_t count, const su_coarse_colum
         }
 }
 
-/* One entry of A below its diagonal or on it, where Z has its column or its row: counted, or put where `start` says. */
-static void take_entry(su_coarse_space *s, int64_t i, int64_t j, double value, bool count)
+/* The places of a block's dofs among those of Z, -1: none; returns how many dofs it has at all. */
+static int places_of(const su_coarse_space *s, const su_coupling *block, int32_t place[SU_COUPLED])
 {
-    const int32_t column = s->place[j], row = i != j ? s->place[i] : 0;
-    if (count) {
-        if (column) s->start[column]++;
-        if (row) s->start[row]++;
-        return;
+    int dofs = 0;
+    for (int i = 0; i < SU_COUPLED; i++) {
+        place[i] = block->dof[i] < 0 ? -1 : s->place[block->dof[i]] - 1;
+        dofs += block->dof[i] >= 0;
     }
-    if (column) {
-        int64_t to = s->start[column - 1]++;
-        s->row[to] = i, s->A[to] = value;
-    }
-    if (row) {
-        int64_t to = s->start[row - 1]++;
-        s->row[to] = j, s->A[to] = value;
-    }
+    return dofs;
 }
 
-/* The entries of a vertex' three columns of a matrix in threes: Z has all dofs of a vertex or none, so that one look at
- * a row's place says it of nine. */
-static void visit_threes(su_coarse_space *s, const su_sparse *A, int64_t j, bool count)
+static su_status take_entries(su_coarse_space *s, int64_t entries, su_error *err)
 {
-    const int64_t *row = A->row + A->start[j];
-    for (int64_t k = 0, length = A->start[j + 1] - A->start[j]; k < length; k += 3) {
-        if (!s->place[j] && !s->place[row[k]]) continue;
-        for (int c = 0; c < 3; c++) { /* column j + c begins with its diagonal, c rows farther down */
-            int64_t own = A->start[j + c] - c;
-            for (int64_t r = k > 0 ? k : c; r < k + 3; r++)
-                take_entry(s, A->row[own + r], j + c, A->value[own + r], count);
-        }
-    }
+    s->entries = entries;
+    if (entries <= s->entry_room) return SU_OK;
+    free(s->row), free(s->A);
+    s->row = NULL, s->A = NULL, s->entry_room = 0;
+    SU_TRY(SU_ALLOC(&s->row, 2 * entries, "the coarse space", err));
+    SU_TRY(SU_ALLOC(&s->A, 2 * entries, "the coarse space", err));
+    s->entry_room = 2 * entries;
+    return SU_OK;
 }
 
-/* All entries of A that Z has to do with. */
-static void visit_entries(su_coarse_space *s, const su_sparse *A, bool count)
+static void put(su_coarse_space *s, int64_t d, int64_t row, double value)
 {
-    for (int64_t j = 0; j < A->size && A->in_threes; j += 3) visit_threes(s, A, j, count);
-    for (int64_t j = 0; j < A->size && !A->in_threes; j++)
-        for (int64_t k = A->start[j]; k < A->start[j + 1]; k++) take_entry(s, A->row[k], j, A->value[k], count);
+    int64_t to = s->start[d]++;
+    s->row[to] = row, s->A[to] = value;
 }
 
-/* Columns of A, whole, at the dofs of Z: the lower triangle has a part of each in the others. */
-static su_status collect_columns(su_coarse_space *s, const su_sparse *A, su_error *err)
+/* Columns of A and of what stands beside it, whole, at the dofs of Z: the lower triangle has a part of each in the
+ * others. */
+static su_status collect_columns(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, su_error *err)
 {
+    int64_t blocks = beside ? beside->count : 0;
+    int32_t place[SU_COUPLED];
     memset(s->start, 0, (size_t)(s->dofs + 1) * sizeof *s->start);
-    visit_entries(s, A, true);
-    for (int64_t d = 0; d < s->dofs; d++) s->start[d + 1] += s->start[d];
-    s->entries = s->start[s->dofs];
-    if (s->entries > s->entry_room) {
-        free(s->row), free(s->A);
-        s->row = NULL, s->A = NULL, s->entry_room = 0;
-        SU_TRY(SU_ALLOC(&s->row, 2 * s->entries, "the coarse space", err));
-        SU_TRY(SU_ALLOC(&s->A, 2 * s->entries, "the coarse space", err));
-        s->entry_room = 2 * s->entries;
+    for (int64_t d = 0; d < s->dofs; d++) {
+        int64_t j = s->dof[d];
+        s->start[d + 1] = A->start[j + 1] - A->start[j] + s->before[j + 1] - s->before[j];
     }
-    visit_entries(s, A, false);
+    for (int64_t k = 0; k < blocks; k++) {
+        int dofs = places_of(s, beside->block + k, place);
+        for (int i = 0; i < SU_COUPLED; i++)
+            if (place[i] >= 0) s->start[place[i] + 1] += dofs;
+    }
+    for (int64_t d = 0; d < s->dofs; d++) s->start[d + 1] += s->start[d];
+    SU_TRY(take_entries(s, s->start[s->dofs], err));
+    for (int64_t d = 0; d < s->dofs; d++) {
+        int64_t j = s->dof[d];
+        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) put(s, d, A->row[e], A->value[e]);
+        for (int64_t e = s->before[j]; e < s->before[j + 1]; e++) put(s, d, s->column[e], A->value[s->entry[e]]);
+    }
+    for (int64_t k = 0; k < blocks; k++) {
+        const su_coupling *block = beside->block + k;
+        places_of(s, block, place);
+        for (int i = 0; i < SU_COUPLED; i++)
+            for (int j = 0; j < SU_COUPLED && place[i] >= 0; j++)
+                if (block->dof[j] >= 0) put(s, place[i], block->dof[j], block->value[SU_COUPLED * i + j]);
+    }
     for (int64_t d = s->dofs; d > 0; d--) s->start[d] = s->start[d - 1];
     s->start[0] = 0;
     return SU_OK;
@@ -171,13 +200,13 @@ static su_status factorize(su_coarse_space *s, bool *definite, su_error *err)
     return su_fail(err, su_lapack_status(info, SU_FAILED), "the coarse space: LAPACK %d", (int)info);
 }
 
-su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, int64_t count, const su_coarse_column *columns,
-                              bool *definite, su_error *err)
+su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, int64_t count,
+                              const su_coarse_column *columns, bool *definite, su_error *err)
 {
     *definite = true;
     SU_TRY(take_columns(s, count, err));
     number_dofs(s, count, columns);
-    su_status status = collect_columns(s, A, err);
+    su_status status = collect_columns(s, A, beside, err);
     if (!status) status = factorize(s, definite, err);
     for (int64_t d = 0; d < s->dofs; d++) s->place[s->dof[d]] = 0;
     return status;

@@ -4,11 +4,12 @@
 #ifndef SU_LINALG_COARSE_SPACE_H
 #define SU_LINALG_COARSE_SPACE_H
 
+#include "linalg/couplings.h"
 #include "linalg/sparse.h"
 
 #include <stdbool.h>
 
-enum { SU_COARSE_ENTRIES = 12 }; /* of a column, at most: a vertex and a triangle */
+enum { SU_COARSE_ENTRIES = SU_COUPLED }; /* of a column, at most */
 
 /* One column of Z: value[i] at dof[i]; dofs are different, -1: no entry. */
 typedef struct su_coarse_column {
@@ -18,13 +19,14 @@ typedef struct su_coarse_column {
 
 typedef struct su_coarse_space su_coarse_space;
 
-/* For matrices of `size` rows. */
-su_status su_coarse_space_create(int64_t size, su_coarse_space **out, su_error *err);
+/* For matrices of this pattern, which is borrowed. */
+su_status su_coarse_space_create(const su_sparse *pattern, su_coarse_space **out, su_error *err);
 void su_coarse_space_free(su_coarse_space *space);
 
-/* Takes Z and A, neither of which is kept. Grows where columns are more than ever before. *definite: Z'AZ is; else the
- * space cannot be used, and A has a direction of no positive curvature (to rounding). */
-su_status su_coarse_space_set(su_coarse_space *space, const su_sparse *A, int64_t count,
+/* Takes Z and A with what stands beside it (NULL: nothing), none of which is kept. Grows where columns are more than
+ * ever before. *definite: Z'AZ is; else the space cannot be used, and A has a direction of no positive curvature (to
+ * rounding). */
+su_status su_coarse_space_set(su_coarse_space *space, const su_sparse *A, const su_couplings *beside, int64_t count,
                               const su_coarse_column *columns, bool *definite, su_error *err);
 
 /* z = B_Z r in two halves around z = B rest, (size) each: rest = r - A S r; */

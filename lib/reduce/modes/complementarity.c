@@ -145,8 +145,8 @@ su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *sur
     for (int64_t f = 0; f < L.free_count; f++) volume[f] = volume[L.free_vertex[f]]; /* which ascend */
     for (int64_t k = 0; k < L.matrix.entries; k++) L.matrix.value[k] *= length * length;
     for (int64_t f = 0; f < L.free_count; f++) L.matrix.value[L.matrix.start[f]] += volume[f];
-    if (su_conjugate_gradients(&L.matrix, (su_preconditioner){divide_by_diagonal, &L.matrix}, &work, LEAK_TOLERANCE,
-                               LEAK_STEPS, volume, deep) != SU_CG_SOLVED) {
+    if (su_conjugate_gradients(&L.matrix, NULL, (su_preconditioner){divide_by_diagonal, &L.matrix}, &work,
+                               LEAK_TOLERANCE, LEAK_STEPS, volume, deep) != SU_CG_SOLVED) {
         status = su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge");
         goto done;
     }
