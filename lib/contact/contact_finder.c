@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double MARGIN = 0.25; /* mean edges of the surface: larger lists live longer and take longer to test */
-enum { BLOCK = 4 };                /* vertices near each other that ask the tree together */
-static const double LOOSE = 1.5;   /* a tree is made anew when its boxes have so many times the surface they had */
+static const double MARGIN = 0.25;  /* mean edges of the surface: larger lists live longer and take longer to test */
+static const double ROUNDED = 1e-6; /* mean edges: gaps are kept in single precision, and tets have a seam */
+enum { BLOCK = 4 };                 /* vertices near each other that ask the tree together */
+static const double LOOSE = 1.5;    /* a tree is made anew when its boxes have so many times the surface they had */
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */
 static const double SLIDE = 0.05;
@@ -31,9 +32,15 @@ typedef struct near_item {
     int32_t tet;
 } near_item;
 
+/* A tet near a vertex, and how far its box was, m, along the axis where it was farthest. */
+typedef struct near_tet {
+    float gap;
+    int32_t tet;
+} near_tet;
+
 /* Of a contiguous range of vertices; grows and never shrinks. */
 typedef struct chunk {
-    int32_t *tet; /* near ones, by vertex */
+    near_tet *tet; /* by vertex */
     int64_t tets, tet_room;
     near_item *item; /* near a block */
     int64_t items, item_room;
@@ -75,6 +82,7 @@ struct su_contact_finder {
     int64_t *start;  /* (vertices + threads) of each chunk's own list */
     chunk *chunks;   /* (threads) */
     bool listed;
+    double moved;          /* m, what the lists are off by at most: an end of any gap has moved by that */
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
     other_shape rest;   /* whose overlaps are allowed */
@@ -269,17 +277,24 @@ static void ask_tree(const su_contact_finder *f, const tet_tree *tree, chunk *in
     su_boxtree_overlap(&tree->tree, s.low, s.high, keep_item, &s);
 }
 
+/* How far a box is from a point along the axis where it is farthest; 0 inside. */
+static double gap_of(const double box[6], const double p[3])
+{
+    double gap = 0;
+    for (int i = 0; i < 3; i++) gap = su_larger(gap, su_larger(box[i] - p[i], p[i] - box[3 + i]));
+    return gap;
+}
+
 /* Appends those of the chunk's items that come as near as `margin` to a vertex and are not related to it. */
 static void append_near(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex, double margin)
 {
     const su_contact_body *body = f->body;
-    double low[3], high[3];
-    for (int i = 0; i < 3; i++)
-        low[i] = y[3 * (int64_t)vertex + i] - margin, high[i] = y[3 * (int64_t)vertex + i] + margin;
+    const double *p = y + 3 * (int64_t)vertex;
     for (int64_t k = body->ring_start[vertex]; k < body->ring_start[vertex + 1]; k++)
         into->mark[body->ring[k]] = vertex + 1;
     for (int64_t k = 0; k < into->items; k++) {
-        if (apart_from(into->item[k].box, low, high)) continue;
+        double gap = gap_of(into->item[k].box, p);
+        if (gap > margin) continue;
         int32_t e = into->item[k].tet;
         const int32_t *corner = body->tets + 4 * (int64_t)e;
         bool related = false;
@@ -287,7 +302,7 @@ static void append_near(const su_contact_finder *f, chunk *into, const double *y
         if (related || body->nearest[e] < 0) continue;
         if (!grow(&into->tet, into->tets, &into->tet_room, sizeof *into->tet)) into->failed = true;
         if (into->failed) return;
-        into->tet[into->tets++] = e;
+        into->tet[into->tets++] = (near_tet){(float)gap, e};
     }
 }
 
@@ -306,7 +321,7 @@ static void list_near(su_contact_finder *f, const double *y, int c)
     *start = into->tets;
 }
 
-static bool still_near(const su_contact_finder *f, const double *y)
+static bool still_near(su_contact_finder *f, const double *y)
 {
     double most = 0.5 * MARGIN * f->body->edge, far = 0;
     if (!f->listed) return false;
@@ -317,6 +332,7 @@ static bool still_near(const su_contact_finder *f, const double *y)
             far = way <= far ? far : way; /* keeps what is not a number */
         }
     }
+    f->moved = far;
     return far <= most;
 }
 
@@ -330,7 +346,7 @@ static su_status bring_near(su_contact_finder *f, const double *y, su_error *err
     for (int c = 0; c < f->threads; c++)
         if (f->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
     memcpy(f->list_at, y, (size_t)(3 * f->body->n) * sizeof *y);
-    f->listed = true;
+    f->listed = true, f->moved = 0;
     return SU_OK;
 }
 
@@ -456,15 +472,17 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, cons
     return true;
 }
 
-/* The pairs of a vertex with some tets, whatever their order. Of ways that end at one place the shortest stays. */
+/* The pairs of a vertex with those of some tets that were as near as `reach`, whatever their order. Of ways that end at
+ * one place the shortest stays. */
 static void append_pairs(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex, int64_t count,
-                         const int32_t *tets)
+                         const near_tet *tets, double reach)
 {
     enum { MOST = 64 }; /* tets that one vertex can be in: copies of flesh that overlap there */
     holder in[MOST], next;
     int found = 0;
     for (int64_t k = 0; k < count; k++) {
-        next.tet = tets[k];
+        if (tets[k].gap > reach) continue;
+        next.tet = tets[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
         if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
@@ -493,9 +511,10 @@ static void find_pairs(su_contact_finder *f, const double *y, int c)
 {
     chunk *into = f->chunks + c;
     const int64_t *start = f->start + chunk_start(f, c) + c;
+    double reach = 2 * f->moved + ROUNDED * f->body->edge; /* both ends of a gap move */
     into->pairs = 0, into->failed = false;
     for (int64_t i = chunk_start(f, c); i < chunk_start(f, c + 1); i++, start++)
-        append_pairs(f, into, y, f->vertex[i], start[1] - start[0], into->tet + start[0]);
+        append_pairs(f, into, y, f->vertex[i], start[1] - start[0], into->tet + start[0], reach);
 }
 
 /* All pairs at y. */
@@ -547,7 +566,7 @@ static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, c
         ask_tree(f, &shape->tree, into, shape->at, 1, &v, 0);
         append_near(f, into, shape->at, v, 0);
         shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
-        append_pairs(f, into, shape->at, v, into->tets, into->tet);
+        append_pairs(f, into, shape->at, v, into->tets, into->tet, 0);
         shape->count[v] = (int32_t)into->pairs - shape->first[v];
         if (into->failed) return su_fail(err, SU_AGAIN, "no memory for contact");
     }

@@ -6,42 +6,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Damping of Jacobi sweeps, the usual one: with it they shrink all that varies from vertex to vertex. */
+static const double DAMPING = 2.0 / 3;
+
+/* Three entries of a vertex. */
+typedef struct triple {
+    int32_t vertex;
+    double value[3];
+} triple;
+
+/* Vectors of few vertices, one after the other. */
+typedef struct vectors {
+    int64_t *first; /* (columns + 1) triples of each */
+    triple *entry;
+    int64_t count, room; /* triples of all */
+} vectors;
+
 struct su_coarse_space {
     const su_sparse *pattern; /* of A */
     int64_t size;
-    int64_t *before; /* (size + 1) of the entries in each row left of the diagonal, */
-    int64_t *entry;  /* (entries below the diagonal) which they are */
-    int32_t *column; /* (entries below the diagonal) and whose column they stand in */
-    int32_t *place;  /* (size) one more than the place of a dof among those that columns have; 0: no column has it */
+    int64_t *before; /* (size/3 + 1) of the blocks in each vertex's rows left of the diagonal, */
+    int64_t *offset; /* (blocks) how far down their column they stand */
+    int32_t *column; /* (blocks) and whose it is */
     int64_t columns, column_room;
-    int32_t (*at)[SU_COARSE_ENTRIES]; /* (columns) places, -1: none */
-    double (*value)[SU_COARSE_ENTRIES];
-    int64_t dofs, entries, entry_room;
-    int64_t *dof;   /* (dofs) */
-    int64_t *start; /* (dofs + 1) of their columns of A, whole */
-    int64_t *row;   /* (entries) */
-    double *A;      /* (entries) */
-    double *E;      /* (columns,columns) factor of Z'AZ, lower, by columns */
-    double *c;      /* (columns) */
-    double *local;  /* (dofs) */
-    double *solved; /* (dofs) S r */
+    vectors Z, AZ;
+    double *E;       /* (columns,columns) factor of Z'AZ, lower, by columns */
+    double *c, *now; /* (columns) of S r; of what is asked last */
+    /* While columns are made: */
+    double *sum;         /* (size) a product with A; 0 in between */
+    uint8_t *is_touched; /* (size/3) */
+    int32_t *touched;    /* (touched_count) vertices that it has */
+    int64_t touched_count;
+    int32_t *place; /* (size/3) one more than where a vector has a vertex; 0 in between */
 };
 
-/* The rows of the lower triangle: where, in its columns, their entries are. */
+/* The rows of the lower triangle: where, in its columns, their blocks are. */
 static void index_rows(su_coarse_space *s)
 {
     const su_sparse *A = s->pattern;
-    for (int64_t j = 0; j < A->size; j++)
-        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++)
-            if (A->row[e] != j) s->before[A->row[e] + 1]++;
-    for (int64_t i = 0; i < A->size; i++) s->before[i + 1] += s->before[i];
-    for (int64_t j = 0; j < A->size; j++)
-        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) {
-            if (A->row[e] == j) continue;
-            int64_t at = s->before[A->row[e]]++;
-            s->entry[at] = e, s->column[at] = (int32_t)j;
+    int64_t vertices = s->size / 3;
+    for (int64_t v = 0; v < vertices; v++)
+        for (int64_t e = A->start[3 * v] + 3; e < A->start[3 * v + 1]; e += 3) s->before[A->row[e] / 3 + 1]++;
+    for (int64_t v = 0; v < vertices; v++) s->before[v + 1] += s->before[v];
+    for (int64_t v = 0; v < vertices; v++)
+        for (int64_t e = A->start[3 * v] + 3; e < A->start[3 * v + 1]; e += 3) {
+            int64_t at = s->before[A->row[e] / 3]++;
+            s->offset[at] = e - A->start[3 * v], s->column[at] = (int32_t)v;
         }
-    for (int64_t i = A->size; i > 0; i--) s->before[i] = s->before[i - 1];
+    for (int64_t v = vertices; v > 0; v--) s->before[v] = s->before[v - 1];
     s->before[0] = 0;
 }
 
@@ -49,14 +61,19 @@ su_status su_coarse_space_create(const su_sparse *pattern, su_coarse_space **out
 {
     su_coarse_space *s = NULL;
     su_status status;
-    int64_t size = pattern->size, below = pattern->entries - size;
+    int64_t size = pattern->size, vertices = size / 3, blocks = 0;
     *out = NULL;
+    SU_GO(pattern->in_threes ? SU_OK : su_fail(err, SU_FAILED, "the coarse space: a matrix that is not in threes"));
+    for (int64_t v = 0; v < vertices; v++) blocks += (pattern->start[3 * v + 1] - pattern->start[3 * v]) / 3 - 1;
     SU_GO(SU_ALLOC(&s, 1, "the coarse space", err));
     s->pattern = pattern, s->size = size;
-    SU_GO(SU_ALLOC(&s->place, size, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->before, size + 1, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->entry, below, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->column, below, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->before, vertices + 1, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->offset, blocks, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->column, blocks, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->sum, size, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->is_touched, vertices, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->touched, vertices, "the coarse space", err));
+    SU_GO(SU_ALLOC(&s->place, vertices, "the coarse space", err));
     index_rows(s);
     *out = s;
     s = NULL;
@@ -67,8 +84,8 @@ done:
 
 static void free_columns(su_coarse_space *s)
 {
-    free(s->at), free(s->value), free(s->dof), free(s->start), free(s->E), free(s->c), free(s->local), free(s->solved);
-    s->at = NULL, s->value = NULL, s->dof = s->start = NULL, s->E = s->c = s->local = s->solved = NULL;
+    free(s->Z.first), free(s->AZ.first), free(s->E), free(s->c), free(s->now);
+    s->Z.first = s->AZ.first = NULL, s->E = s->c = s->now = NULL;
     s->column_room = 0;
 }
 
@@ -76,128 +93,142 @@ void su_coarse_space_free(su_coarse_space *s)
 {
     if (!s) return;
     free_columns(s);
-    free(s->place), free(s->before), free(s->entry), free(s->column), free(s->row), free(s->A);
+    free(s->Z.entry), free(s->AZ.entry);
+    free(s->before), free(s->offset), free(s->column), free(s->sum), free(s->is_touched), free(s->touched),
+        free(s->place);
     free(s);
 }
 
 static su_status take_columns(su_coarse_space *s, int64_t count, su_error *err)
 {
+    s->columns = count;
     if (count <= s->column_room) return SU_OK;
     int64_t room = 2 * count;
     free_columns(s);
-    SU_TRY(SU_ALLOC(&s->at, room, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->value, room, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->dof, room * SU_COARSE_ENTRIES, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->start, room * SU_COARSE_ENTRIES + 1, "the coarse space", err));
+    SU_TRY(SU_ALLOC(&s->Z.first, room + 1, "the coarse space", err));
+    SU_TRY(SU_ALLOC(&s->AZ.first, room + 1, "the coarse space", err));
     SU_TRY(SU_ALLOC(&s->E, room * room, "the coarse space", err));
     SU_TRY(SU_ALLOC(&s->c, room, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->local, room * SU_COARSE_ENTRIES, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->solved, room * SU_COARSE_ENTRIES, "the coarse space", err));
+    SU_TRY(SU_ALLOC(&s->now, room, "the coarse space", err));
     s->column_room = room;
     return SU_OK;
 }
 
-static void number_dofs(su_coarse_space *s, int64_t count, const su_coarse_column *columns)
+/* ---- columns ---- */
+
+/* Three numbers of the sum, which has this vertex from now on. */
+static double *touch(su_coarse_space *s, int32_t vertex)
 {
-    s->dofs = 0, s->columns = count;
-    for (int64_t k = 0; k < count; k++)
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++) {
-            int64_t dof = columns[k].dof[i];
-            s->at[k][i] = -1, s->value[k][i] = columns[k].value[i];
-            if (dof < 0) continue;
-            if (!s->place[dof]) s->dof[s->dofs] = dof, s->place[dof] = (int32_t)++s->dofs;
-            s->at[k][i] = s->place[dof] - 1;
+    if (!s->is_touched[vertex]) s->is_touched[vertex] = 1, s->touched[s->touched_count++] = vertex;
+    return s->sum + 3 * (int64_t)vertex;
+}
+
+/* sum += A x of one vertex: its columns below the diagonal, on it, and its rows left of it. */
+static void add_product(su_coarse_space *s, const su_sparse *A, const triple *x)
+{
+    int64_t v = x->vertex, length = A->start[3 * v + 1] - A->start[3 * v];
+    const int64_t *row = A->row + A->start[3 * v];
+    const double *c0 = A->value + A->start[3 * v], *c1 = c0 + length - 1, *c2 = c1 + length - 2;
+    double x0 = x->value[0], x1 = x->value[1], x2 = x->value[2];
+    double *own = touch(s, x->vertex);
+    own[0] += c0[0] * x0 + c0[1] * x1 + c0[2] * x2;
+    own[1] += c0[1] * x0 + c1[1] * x1 + c1[2] * x2;
+    own[2] += c0[2] * x0 + c1[2] * x1 + c2[2] * x2;
+    for (int64_t k = 3; k < length; k += 3) {
+        double *to = touch(s, (int32_t)(row[k] / 3));
+        for (int i = 0; i < 3; i++) to[i] += c0[k + i] * x0 + c1[k + i] * x1 + c2[k + i] * x2;
+    }
+    for (int64_t b = s->before[v]; b < s->before[v + 1]; b++) {
+        int64_t first = 3 * (int64_t)s->column[b];
+        double *to = touch(s, s->column[b]);
+        for (int i = 0; i < 3; i++) { /* column i of three begins with its diagonal, i rows farther down */
+            const double *block = A->value + A->start[first + i] + s->offset[b] - i;
+            to[i] += block[0] * x0 + block[1] * x1 + block[2] * x2;
         }
-}
-
-/* The places of a block's dofs among those of Z, -1: none; returns how many dofs it has at all. */
-static int places_of(const su_coarse_space *s, const su_coupling *block, int32_t place[SU_COUPLED])
-{
-    int dofs = 0;
-    for (int i = 0; i < SU_COUPLED; i++) {
-        place[i] = block->dof[i] < 0 ? -1 : s->place[block->dof[i]] - 1;
-        dofs += block->dof[i] >= 0;
     }
-    return dofs;
 }
 
-static su_status take_entries(su_coarse_space *s, int64_t entries, su_error *err)
+/* Appends the sum as a vector and clears it. */
+static su_status append_sum(su_coarse_space *s, vectors *to, su_error *err)
 {
-    s->entries = entries;
-    if (entries <= s->entry_room) return SU_OK;
-    free(s->row), free(s->A);
-    s->row = NULL, s->A = NULL, s->entry_room = 0;
-    SU_TRY(SU_ALLOC(&s->row, 2 * entries, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->A, 2 * entries, "the coarse space", err));
-    s->entry_room = 2 * entries;
+    if (to->count + s->touched_count > to->room) {
+        int64_t room = 2 * (to->count + s->touched_count);
+        triple *larger = realloc(to->entry, (size_t)room * sizeof *larger);
+        if (!larger) return su_fail(err, SU_AGAIN, "no memory for the coarse space");
+        to->entry = larger, to->room = room;
+    }
+    for (int64_t k = 0; k < s->touched_count; k++) {
+        triple *entry = to->entry + to->count++;
+        double *sum = s->sum + 3 * (int64_t)s->touched[k];
+        entry->vertex = s->touched[k];
+        memcpy(entry->value, sum, sizeof entry->value), memset(sum, 0, sizeof entry->value);
+        s->is_touched[s->touched[k]] = 0;
+    }
+    s->touched_count = 0;
     return SU_OK;
 }
 
-static void put(su_coarse_space *s, int64_t d, int64_t row, double value)
+static double over_diagonal(const su_sparse *A, int64_t dof, double value)
 {
-    int64_t to = s->start[d]++;
-    s->row[to] = row, s->A[to] = value;
+    double diagonal = A->value[A->start[dof]];
+    return diagonal > 0 ? value / diagonal : 0; /* what is not definite is found out by the factor of E */
 }
 
-/* Columns of A and of what stands beside it, whole, at the dofs of Z: the lower triangle has a part of each in the
- * others. */
-static su_status collect_columns(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, su_error *err)
+/* Two sweeps towards A^-1 c: how the flesh itself gives way to what presses. */
+static su_status append_z(su_coarse_space *s, const su_sparse *A, const su_coarse_column *c, su_error *err)
 {
-    int64_t blocks = beside ? beside->count : 0;
-    int32_t place[SU_COUPLED];
-    memset(s->start, 0, (size_t)(s->dofs + 1) * sizeof *s->start);
-    for (int64_t d = 0; d < s->dofs; d++) {
-        int64_t j = s->dof[d];
-        s->start[d + 1] = A->start[j + 1] - A->start[j] + s->before[j + 1] - s->before[j];
+    for (int i = 0; i < SU_COARSE_ENTRIES; i += 3) {
+        triple t = {.vertex = (int32_t)(c->dof[i] / 3)};
+        if (c->dof[i] < 0) continue;
+        for (int k = 0; k < 3; k++) t.value[k] = DAMPING * over_diagonal(A, c->dof[i + k], c->value[i + k]);
+        add_product(s, A, &t);
     }
-    for (int64_t k = 0; k < blocks; k++) {
-        int dofs = places_of(s, beside->block + k, place);
-        for (int i = 0; i < SU_COUPLED; i++)
-            if (place[i] >= 0) s->start[place[i] + 1] += dofs;
+    int64_t first = s->Z.count;
+    SU_TRY(append_sum(s, &s->Z, err));
+    for (int64_t e = first; e < s->Z.count; e++) {
+        triple *z = s->Z.entry + e;
+        for (int k = 0; k < 3; k++) z->value[k] = -DAMPING * over_diagonal(A, 3 * (int64_t)z->vertex + k, z->value[k]);
+        for (int i = 0; i < SU_COARSE_ENTRIES; i += 3)
+            for (int k = 0; k < 3 && c->dof[i] == 3 * (int64_t)z->vertex; k++)
+                z->value[k] += 2 * DAMPING * over_diagonal(A, c->dof[i + k], c->value[i + k]);
     }
-    for (int64_t d = 0; d < s->dofs; d++) s->start[d + 1] += s->start[d];
-    SU_TRY(take_entries(s, s->start[s->dofs], err));
-    for (int64_t d = 0; d < s->dofs; d++) {
-        int64_t j = s->dof[d];
-        for (int64_t e = A->start[j]; e < A->start[j + 1]; e++) put(s, d, A->row[e], A->value[e]);
-        for (int64_t e = s->before[j]; e < s->before[j + 1]; e++) put(s, d, s->column[e], A->value[s->entry[e]]);
+    return SU_OK;
+}
+
+static double along(const triple *first, const triple *end, const double *x)
+{
+    double sum = 0;
+    for (const triple *z = first; z < end; z++) {
+        const double *there = x + 3 * (int64_t)z->vertex;
+        sum += z->value[0] * there[0] + z->value[1] * there[1] + z->value[2] * there[2];
     }
-    for (int64_t k = 0; k < blocks; k++) {
+    return sum;
+}
+
+static void add(const triple *first, const triple *end, double factor, double *x)
+{
+    for (const triple *z = first; z < end; z++)
+        for (int i = 0; i < 3; i++) x[3 * (int64_t)z->vertex + i] += factor * z->value[i];
+}
+
+/* sum += C z */
+static void add_couplings(su_coarse_space *s, const su_couplings *beside, const triple *first, const triple *end)
+{
+    for (const triple *z = first; z < end; z++) s->place[z->vertex] = (int32_t)(z - first) + 1;
+    for (int64_t k = 0; k < beside->count; k++) {
         const su_coupling *block = beside->block + k;
-        places_of(s, block, place);
-        for (int i = 0; i < SU_COUPLED; i++)
-            for (int j = 0; j < SU_COUPLED && place[i] >= 0; j++)
-                if (block->dof[j] >= 0) put(s, place[i], block->dof[j], block->value[SU_COUPLED * i + j]);
-    }
-    for (int64_t d = s->dofs; d > 0; d--) s->start[d] = s->start[d - 1];
-    s->start[0] = 0;
-    return SU_OK;
-}
-
-/* E = Z'AZ, column by column, and its factor. */
-static su_status factorize(su_coarse_space *s, bool *definite, su_error *err)
-{
-    int64_t n = s->columns;
-    for (int64_t k = 0; k < n; k++) {
-        memset(s->local, 0, (size_t)s->dofs * sizeof *s->local);
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++) {
-            int32_t d = s->at[k][i];
-            for (int64_t e = d < 0 ? 0 : s->start[d]; d >= 0 && e < s->start[d + 1]; e++) {
-                int32_t to = s->place[s->row[e]];
-                if (to) s->local[to - 1] += s->A[e] * s->value[k][i];
+        for (int j = 0; j < SU_COUPLED; j += 3) {
+            int32_t place = block->dof[j] < 0 ? 0 : s->place[block->dof[j] / 3];
+            if (!place) continue;
+            const double *z = first[place - 1].value;
+            for (int i = 0; i < SU_COUPLED; i++) {
+                const double *entry = block->value + SU_COUPLED * i + j;
+                if (block->dof[i] < 0) continue;
+                touch(s, (int32_t)(block->dof[i] / 3))[i % 3] += entry[0] * z[0] + entry[1] * z[1] + entry[2] * z[2];
             }
         }
-        for (int64_t j = k; j < n; j++) {
-            double sum = 0;
-            for (int i = 0; i < SU_COARSE_ENTRIES; i++)
-                if (s->at[j][i] >= 0) sum += s->value[j][i] * s->local[s->at[j][i]];
-            s->E[k * n + j] = sum;
-        }
     }
-    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)n, s->E, (lapack_int)n);
-    *definite = info == 0;
-    if (info >= 0) return SU_OK;
-    return su_fail(err, su_lapack_status(info, SU_FAILED), "the coarse space: LAPACK %d", (int)info);
+    for (const triple *z = first; z < end; z++) s->place[z->vertex] = 0;
 }
 
 su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, int64_t count,
@@ -205,44 +236,47 @@ su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, const su_c
 {
     *definite = true;
     SU_TRY(take_columns(s, count, err));
-    number_dofs(s, count, columns);
-    su_status status = collect_columns(s, A, beside, err);
-    if (!status) status = factorize(s, definite, err);
-    for (int64_t d = 0; d < s->dofs; d++) s->place[s->dof[d]] = 0;
-    return status;
+    s->Z.count = s->AZ.count = 0;
+    for (int64_t k = 0; k < count; k++) {
+        s->Z.first[k] = s->Z.count, s->AZ.first[k] = s->AZ.count;
+        SU_TRY(append_z(s, A, columns + k, err));
+        s->Z.first[k + 1] = s->Z.count;
+        const triple *first = s->Z.entry + s->Z.first[k], *end = s->Z.entry + s->Z.count;
+        for (const triple *z = first; z < end; z++) add_product(s, A, z);
+        if (beside) add_couplings(s, beside, first, end);
+        for (int64_t j = 0; j <= k; j++)
+            s->E[j * count + k] = along(s->Z.entry + s->Z.first[j], s->Z.entry + s->Z.first[j + 1], s->sum);
+        SU_TRY(append_sum(s, &s->AZ, err));
+    }
+    s->AZ.first[count] = s->AZ.count;
+    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)count, s->E, (lapack_int)count);
+    *definite = info == 0;
+    if (info >= 0) return SU_OK;
+    return su_fail(err, su_lapack_status(info, SU_FAILED), "the coarse space: LAPACK %d", (int)info);
 }
 
-/* out (dofs) = S in, both at the dofs of Z; may be the same. */
-static void answer(su_coarse_space *s, const double *in, double *out)
+/* ---- use ---- */
+
+/* c = (Z'AZ)^-1 of the products of some vectors with x. */
+static void answer(su_coarse_space *s, const vectors *with, const double *x, double *c)
 {
-    for (int64_t k = 0; k < s->columns; k++) {
-        s->c[k] = 0;
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++)
-            if (s->at[k][i] >= 0) s->c[k] += s->value[k][i] * in[s->at[k][i]];
-    }
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->columns, s->c,
-                        (lapack_int)s->columns);
-    memset(out, 0, (size_t)s->dofs * sizeof *out);
     for (int64_t k = 0; k < s->columns; k++)
-        for (int i = 0; i < SU_COARSE_ENTRIES; i++)
-            if (s->at[k][i] >= 0) out[s->at[k][i]] += s->value[k][i] * s->c[k];
+        c[k] = along(with->entry + with->first[k], with->entry + with->first[k + 1], x);
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->columns, c,
+                        (lapack_int)s->columns);
 }
 
 void su_coarse_space_before(su_coarse_space *s, const double *r, double *rest)
 {
-    for (int64_t d = 0; d < s->dofs; d++) s->local[d] = r[s->dof[d]];
-    answer(s, s->local, s->solved);
+    answer(s, &s->Z, r, s->c);
     memcpy(rest, r, (size_t)s->size * sizeof *r);
-    for (int64_t d = 0; d < s->dofs; d++)
-        for (int64_t e = s->start[d]; e < s->start[d + 1]; e++) rest[s->row[e]] -= s->A[e] * s->solved[d];
+    for (int64_t k = 0; k < s->columns; k++)
+        add(s->AZ.entry + s->AZ.first[k], s->AZ.entry + s->AZ.first[k + 1], -s->c[k], rest);
 }
 
 void su_coarse_space_after(su_coarse_space *s, double *z)
 {
-    for (int64_t d = 0; d < s->dofs; d++) {
-        s->local[d] = 0;
-        for (int64_t e = s->start[d]; e < s->start[d + 1]; e++) s->local[d] += s->A[e] * z[s->row[e]];
-    }
-    answer(s, s->local, s->local);
-    for (int64_t d = 0; d < s->dofs; d++) z[s->dof[d]] += s->solved[d] - s->local[d];
+    answer(s, &s->AZ, z, s->now);
+    for (int64_t k = 0; k < s->columns; k++)
+        add(s->Z.entry + s->Z.first[k], s->Z.entry + s->Z.first[k + 1], s->c[k] - s->now[k], z);
 }
