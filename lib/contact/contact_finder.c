@@ -16,7 +16,7 @@
 
 static const double MARGIN = 0.25;  /* mean edges of the surface: larger lists live longer and take longer to test */
 static const double ROUNDED = 1e-6; /* mean edges: gaps are kept in single precision, and tets have a seam */
-enum { BLOCK = 4 };                 /* vertices near each other that ask the tree together */
+enum { BLOCK = 4 };                /* vertices near each other that ask the tree together */
 static const double LOOSE = 1.5;    /* a tree is made anew when its boxes have so many times the surface they had */
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */
@@ -26,11 +26,13 @@ static const double SEAM = 1e-9;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
-/* A tet and its box, low and high. */
-typedef struct near_item {
-    double box[6];
-    int32_t tet;
-} near_item;
+enum { LANES = 8 };
+
+/* So many tets and their boxes from an origin near them, low and high, in single precision. */
+typedef struct near_items {
+    float low[3][LANES], high[3][LANES];
+    int32_t tet[LANES];
+} near_items;
 
 /* A tet near a vertex, and how far its box was, m, along the axis where it was farthest. */
 typedef struct near_tet {
@@ -42,9 +44,10 @@ typedef struct near_tet {
 typedef struct chunk {
     near_tet *tet; /* by vertex */
     int64_t tets, tet_room;
-    near_item *item; /* near a block */
+    near_items *item; /* near a block, LANES beside each other */
     int64_t items, item_room;
-    int32_t *mark; /* (n) one more than the last vertex to which this one was related */
+    double origin[3]; /* of their boxes */
+    int32_t *mark;    /* (n) one more than the last vertex to which this one was related */
     su_contact_pair *pair;
     int64_t pairs, pair_room;
     bool failed;
@@ -238,6 +241,8 @@ typedef struct search {
     double low[3], high[3];
 } search;
 
+static float wider(float a, float b) { return a > b ? a : b; }
+
 static bool apart_from(const double box[6], const double low[3], const double high[3])
 {
     for (int i = 0; i < 3; i++)
@@ -248,12 +253,18 @@ static bool apart_from(const double box[6], const double low[3], const double hi
 static bool keep_item(void *context, int32_t item)
 {
     search *s = context;
-    if (apart_from(s->box + 6 * (int64_t)item, s->low, s->high)) return true;
-    if (!grow(&s->into->item, s->into->items, &s->into->item_room, sizeof *s->into->item)) s->into->failed = true;
-    if (s->into->failed) return false;
-    near_item *into = s->into->item + s->into->items++;
-    memcpy(into->box, s->box + 6 * (int64_t)item, sizeof into->box);
-    into->tet = s->f->tet[item];
+    chunk *into = s->into;
+    const double *box = s->box + 6 * (int64_t)item;
+    if (apart_from(box, s->low, s->high)) return true;
+    if (!grow(&into->item, into->items / LANES, &into->item_room, sizeof *into->item)) into->failed = true;
+    if (into->failed) return false;
+    near_items *group = into->item + into->items / LANES;
+    int lane = (int)(into->items++ % LANES);
+    for (int i = 0; i < 3; i++) {
+        group->low[i][lane] = (float)(box[i] - into->origin[i]);
+        group->high[i][lane] = (float)(box[3 + i] - into->origin[i]);
+    }
+    group->tet[lane] = s->f->tet[item];
     return true;
 }
 
@@ -274,35 +285,52 @@ static void ask_tree(const su_contact_finder *f, const tet_tree *tree, chunk *in
         if (value + margin > s.high[i % 3]) s.high[i % 3] = value + margin;
     }
     into->items = 0;
+    memcpy(into->origin, y + 3 * (int64_t)vertices[0], sizeof into->origin);
     su_boxtree_overlap(&tree->tree, s.low, s.high, keep_item, &s);
 }
 
-/* How far a box is from a point along the axis where it is farthest; 0 inside. */
-static double gap_of(const double box[6], const double p[3])
+/* How far boxes are from a point, along the axis where each is farthest; below 0 inside. Is one nearer than `most`? */
+static bool gaps_of(const near_items *items, const float p[3], float most, float gap[LANES])
 {
-    double gap = 0;
-    for (int i = 0; i < 3; i++) gap = su_larger(gap, su_larger(box[i] - p[i], p[i] - box[3 + i]));
-    return gap;
+    int32_t near = 0;
+    for (int k = 0; k < LANES; k++) {
+        float x = wider(items->low[0][k] - p[0], p[0] - items->high[0][k]);
+        float y = wider(items->low[1][k] - p[1], p[1] - items->high[1][k]);
+        float z = wider(items->low[2][k] - p[2], p[2] - items->high[2][k]);
+        gap[k] = wider(wider(x, y), z);
+        near |= gap[k] <= most;
+    }
+    return near;
+}
+
+/* Has the tet a corner that is marked as related to the vertex? */
+static bool related(const su_contact_body *body, const int32_t *mark, int32_t vertex, int32_t tet)
+{
+    const int32_t *corner = body->tets + 4 * (int64_t)tet;
+    bool any = false;
+    for (int c = 0; c < 4; c++) any |= mark[corner[c]] == vertex + 1;
+    return any;
 }
 
 /* Appends those of the chunk's items that come as near as `margin` to a vertex and are not related to it. */
 static void append_near(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex, double margin)
 {
     const su_contact_body *body = f->body;
-    const double *p = y + 3 * (int64_t)vertex;
+    float p[3], gap[LANES], most = (float)(margin + ROUNDED * body->edge);
+    for (int i = 0; i < 3; i++) p[i] = (float)(y[3 * (int64_t)vertex + i] - into->origin[i]);
     for (int64_t k = body->ring_start[vertex]; k < body->ring_start[vertex + 1]; k++)
         into->mark[body->ring[k]] = vertex + 1;
-    for (int64_t k = 0; k < into->items; k++) {
-        double gap = gap_of(into->item[k].box, p);
-        if (gap > margin) continue;
-        int32_t e = into->item[k].tet;
-        const int32_t *corner = body->tets + 4 * (int64_t)e;
-        bool related = false;
-        for (int c = 0; c < 4; c++) related |= into->mark[corner[c]] == vertex + 1;
-        if (related || body->nearest[e] < 0) continue;
-        if (!grow(&into->tet, into->tets, &into->tet_room, sizeof *into->tet)) into->failed = true;
-        if (into->failed) return;
-        into->tet[into->tets++] = (near_tet){(float)gap, e};
+    for (int64_t first = 0; first < into->items; first += LANES) {
+        const near_items *group = into->item + first / LANES;
+        int64_t left = into->items - first;
+        if (!gaps_of(group, p, most, gap)) continue;
+        for (int k = 0; k < LANES && k < left; k++) {
+            int32_t e = group->tet[k];
+            if (gap[k] > most || related(body, into->mark, vertex, e) || body->nearest[e] < 0) continue;
+            if (!grow(&into->tet, into->tets, &into->tet_room, sizeof *into->tet)) into->failed = true;
+            if (into->failed) return;
+            into->tet[into->tets++] = (near_tet){gap[k], e};
+        }
     }
 }
 
@@ -566,7 +594,7 @@ static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, c
         ask_tree(f, &shape->tree, into, shape->at, 1, &v, 0);
         append_near(f, into, shape->at, v, 0);
         shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
-        append_pairs(f, into, shape->at, v, into->tets, into->tet, 0);
+        append_pairs(f, into, shape->at, v, into->tets, into->tet, ROUNDED * f->body->edge);
         shape->count[v] = (int32_t)into->pairs - shape->first[v];
         if (into->failed) return su_fail(err, SU_AGAIN, "no memory for contact");
     }
