@@ -259,7 +259,12 @@ static void test_coarse_space(void **unused)
     precondition(&s, b, x), precondition(&s, y, z);
     for (int64_t i = 0; i < K.size; i++) one += y[i] * x[i], other += b[i] * z[i];
     assert_true(fabs(one - other) < 1e-9 * fabs(one));
-    column[1] = column[0]; /* no space of so many columns */
+    column[1] = column[0], spring[1] = spring[0]; /* one that is there, and one of held vertices: passed over */
+    for (int i = 0; i < SU_COARSE_ENTRIES; i++) column[2].dof[i] = spring[2].dof[i] = -1;
+    assert_int_equal(su_coarse_space_set(space, &K, &beside, SPRINGS, column, &definite, NULL), SU_OK);
+    assert_true(definite);
+    assert_int_equal(su_conjugate_gradients(&K, &beside, B, &work, 1e-12, 500, b, y), SU_CG_SOLVED);
+    for (int i = 0; i < 9; i++) spring[3].value[i / 3 * SU_COUPLED + i % 3] *= -1; /* it pulls where it pressed */
     assert_int_equal(su_coarse_space_set(space, &K, &beside, SPRINGS, column, &definite, NULL), SU_OK);
     assert_false(definite);
     su_coarse_space_free(space), su_cholesky_free(s.plain), su_arena_free(&arena);

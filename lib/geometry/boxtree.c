@@ -78,7 +78,7 @@ static void build(su_boxtree *tree, const double *boxes, int64_t first, int64_t 
     int axis = 0;
     for (int i = 1; i < 3; i++)
         if (centre_high[i] - centre_low[i] > centre_high[axis] - centre_low[axis]) axis = i;
-    int64_t half = count / 2;
+    int64_t half = (count / 2 + LEAF - 1) / LEAF * LEAF; /* full leaves: the fewest */
     select_median(boxes, axis, tree->items + first, count, half);
     build(tree, boxes, first, half);
     tree->nodes[self].right = (int32_t)tree->node_count;

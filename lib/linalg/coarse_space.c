@@ -3,11 +3,14 @@
 #include "core/lapack.h"
 #include "core/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Damping of Jacobi sweeps, the usual one: with it they shrink all that varies from vertex to vertex. */
 static const double DAMPING = 2.0 / 3;
+/* Of a vector's square in A, what those before it leave where it is another one: two pairs may press at one place. */
+static const double INDEPENDENT = 1e-9;
 
 /* Three entries of a vertex. */
 typedef struct triple {
@@ -30,7 +33,7 @@ struct su_coarse_space {
     int32_t *column; /* (blocks) and whose it is */
     int64_t columns, column_room;
     vectors Z, AZ;
-    double *E;       /* (columns,columns) factor of Z'AZ, lower, by columns */
+    double *E;       /* (column_room,column_room) factor of Z'AZ, lower, by columns */
     double *c, *now; /* (columns) of S r; of what is asked last */
     /* While columns are made: */
     double *sum;         /* (size) a product with A; 0 in between */
@@ -101,7 +104,6 @@ void su_coarse_space_free(su_coarse_space *s)
 
 static su_status take_columns(su_coarse_space *s, int64_t count, su_error *err)
 {
-    s->columns = count;
     if (count <= s->column_room) return SU_OK;
     int64_t room = 2 * count;
     free_columns(s);
@@ -231,28 +233,56 @@ static void add_couplings(su_coarse_space *s, const su_couplings *beside, const 
     for (const triple *z = first; z < end; z++) s->place[z->vertex] = 0;
 }
 
+/* The row of E's factor that belongs to the last column, from its products with A and those before it; what is left of
+ * the last one's square, over itself. */
+static double factorize_row(su_coarse_space *s, int64_t k)
+{
+    double *E = s->E, square = E[k * s->column_room + k], left = square;
+    for (int64_t j = 0; j < k; j++) {
+        double sum = E[j * s->column_room + k];
+        for (int64_t i = 0; i < j; i++) sum -= E[i * s->column_room + k] * E[i * s->column_room + j];
+        E[j * s->column_room + k] = sum /= E[j * s->column_room + j];
+        left -= sum * sum;
+    }
+    E[k * s->column_room + k] = left > 0 ? sqrt(left) : 0;
+    return square != 0 ? left / fabs(square) : 0; /* 0: a pair of held vertices */
+}
+
+/* Takes the vector that is last in Z. *independent: A Z and E have it too; else it is as it was before. */
+static su_status take_last(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, bool *independent,
+                           bool *definite, su_error *err)
+{
+    int64_t k = s->columns;
+    const triple *first = s->Z.entry + s->Z.first[k], *end = s->Z.entry + s->Z.count;
+    for (const triple *z = first; z < end; z++) add_product(s, A, z);
+    if (beside) add_couplings(s, beside, first, end);
+    s->Z.first[k + 1] = s->Z.count;
+    for (int64_t j = 0; j <= k; j++)
+        s->E[j * s->column_room + k] = along(s->Z.entry + s->Z.first[j], s->Z.entry + s->Z.first[j + 1], s->sum);
+    double left = factorize_row(s, k);
+    *independent = left > INDEPENDENT;
+    *definite = left > -INDEPENDENT;
+    s->AZ.first[k] = s->AZ.count;
+    SU_TRY(append_sum(s, &s->AZ, err));
+    if (!*independent) s->AZ.count = s->AZ.first[k], s->Z.count = s->Z.first[k];
+    return SU_OK;
+}
+
 su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, const su_couplings *beside, int64_t count,
                               const su_coarse_column *columns, bool *definite, su_error *err)
 {
     *definite = true;
     SU_TRY(take_columns(s, count, err));
-    s->Z.count = s->AZ.count = 0;
-    for (int64_t k = 0; k < count; k++) {
-        s->Z.first[k] = s->Z.count, s->AZ.first[k] = s->AZ.count;
+    s->columns = s->Z.count = s->AZ.count = 0;
+    for (int64_t k = 0; k < count && *definite; k++) {
+        bool independent;
+        s->Z.first[s->columns] = s->Z.count;
         SU_TRY(append_z(s, A, columns + k, err));
-        s->Z.first[k + 1] = s->Z.count;
-        const triple *first = s->Z.entry + s->Z.first[k], *end = s->Z.entry + s->Z.count;
-        for (const triple *z = first; z < end; z++) add_product(s, A, z);
-        if (beside) add_couplings(s, beside, first, end);
-        for (int64_t j = 0; j <= k; j++)
-            s->E[j * count + k] = along(s->Z.entry + s->Z.first[j], s->Z.entry + s->Z.first[j + 1], s->sum);
-        SU_TRY(append_sum(s, &s->AZ, err));
+        SU_TRY(take_last(s, A, beside, &independent, definite, err));
+        s->columns += independent;
     }
-    s->AZ.first[count] = s->AZ.count;
-    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)count, s->E, (lapack_int)count);
-    *definite = info == 0;
-    if (info >= 0) return SU_OK;
-    return su_fail(err, su_lapack_status(info, SU_FAILED), "the coarse space: LAPACK %d", (int)info);
+    s->AZ.first[s->columns] = s->AZ.count;
+    return SU_OK;
 }
 
 /* ---- use ---- */
@@ -262,7 +292,7 @@ static void answer(su_coarse_space *s, const vectors *with, const double *x, dou
 {
     for (int64_t k = 0; k < s->columns; k++)
         c[k] = along(with->entry + with->first[k], with->entry + with->first[k + 1], x);
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->columns, c,
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->column_room, c,
                         (lapack_int)s->columns);
 }
 

@@ -26,7 +26,8 @@ su_status su_coarse_space_create(const su_sparse *pattern, su_coarse_space **out
 void su_coarse_space_free(su_coarse_space *space);
 
 /* Takes columns and A with what stands beside it, which is what makes it stiff (NULL: nothing), none of them kept.
- * Grows where columns are more than ever before. *definite: Z'AZ is; else the space cannot be used, and A has a
+ * Grows where columns are more than ever before. Vectors that those before them
+ * hold are left out. *definite: Z'AZ is; else the space cannot be used, and A has a
  * direction of no positive curvature (to rounding). */
 su_status su_coarse_space_set(su_coarse_space *space, const su_sparse *A, const su_couplings *beside, int64_t count,
                               const su_coarse_column *columns, bool *definite, su_error *err);
