@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Times a step is halved at most: full steps are solved with a line search and fail seldom, and each costs as much as
@@ -365,8 +366,26 @@ void su_fullsim_rest_residual(su_fullsim *s, double *residual, su_fullsim_instan
 void su_fullsim_follow(su_fullsim *s)
 {
     commit(s, &s->next, s->settings.step);
-    s->substep++;
+    if (++s->substep == s->settings.substeps) s->frame++, s->substep = 0;
 }
+
+bool su_fullsim_before(su_fullsim *s, double *back)
+{
+    int substeps = s->settings.substeps;
+    if (s->frame == 0 || su_shot_cut(s->shot, s->frame) || fabs(s->h_before / s->settings.step - 1) > 1e-6)
+        return false;
+    su_fullsim_evaluate(s, s->frame - 1, (double)(substeps - 1) / substeps, &s->next);
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double d[3];
+        for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->next.c[c];
+        su_tmulv3(s->next.Q, d, back + 3 * v);
+        for (int c = 0; c < 3; c++) back[3 * v + c] -= s->next.x[3 * v + c];
+    }
+    su_turn_back_vectors(s->body.n, s->next.turn, back, back);
+    return true;
+}
+
+int64_t su_fullsim_frame_number(const su_fullsim *s) { return s->frame; }
 
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
