@@ -157,6 +157,7 @@ static su_status create_workers(estimator *s, su_error *err)
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
     for (int k = 0; k < s->team; k++) {
         worker *w = s->workers + k;
+        w->at = -1;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
