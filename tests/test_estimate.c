@@ -351,7 +351,7 @@ static void stretches_join_and_end_with_the_shot(void **unused)
         bool fresh;
     } over[] = {{2, true}, {30, true}, {35, false}, {97, true}};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(su_full_stretches_reach(&stretches, &rule, over[i].k), over[i].fresh);
+        assert_int_equal(su_full_stretches_reach(&stretches, &rule, over[i].k, 0), over[i].fresh);
     assert_int_equal(stretches.count, 3); /* 5 frames before and behind, 4 to fade */
     const int64_t wanted[3][3] = {{0, 8, 11}, {25, 41, 44}, {92, F, F - 1}};
     int64_t frames = 0;
@@ -361,6 +361,10 @@ static void stretches_join_and_end_with_the_shot(void **unused)
         frames += s->last - s->first + 1;
     }
     assert_int_equal(stretches.frames, frames);
+    stretches.count = stretches.frames = 0;
+    su_full_stretches_reach(&stretches, &rule, 50, 48); /* where the error is small enough, not before */
+    assert_true(su_full_stretches_reach(&stretches, &rule, 65, 61) && stretches.stretch[0].first == 48);
+    assert_int_equal(stretches.stretch[1].first, 61);
     su_full_stretches_free(&stretches);
 }
 

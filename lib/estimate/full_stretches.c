@@ -13,6 +13,8 @@
  * which the full motion fades into the reduced one. At 4 Hz and a tenth of critical damping an error falls to LEFT in
  * RUN_IN. */
 static const double RUN_IN = 0.2, FADE = 0.15, LEFT = 0.6;
+/* What is released at one side of its rest swings to as much on the other: twice as far. */
+static const double SWINGS = 2;
 /* The bound is a share of what the shot moves, of which at first only the reduced run is known. Where the full motion
  * turns out so much smaller, it is judged again. */
 static const double SMALLER = 0.9;
@@ -42,10 +44,11 @@ su_status su_full_stretches_create(int64_t F, su_full_stretches *out, su_error *
     return SU_OK;
 }
 
-bool su_full_stretches_reach(su_full_stretches *out, const su_stretch_rule *rule, int64_t k)
+bool su_full_stretches_reach(su_full_stretches *out, const su_stretch_rule *rule, int64_t k, int64_t from)
 {
     int64_t F = rule->F, first = k > rule->run_in ? k - rule->run_in : 0, behind = k + rule->run_in + 1;
     su_full_stretch *s = out->count > 0 ? out->stretch + out->count - 1 : NULL;
+    if (first < from) first = from;
     bool fresh = !s || s->last + 1 < first;
     if (fresh) {
         s = out->stretch + out->count++;
@@ -188,10 +191,20 @@ static void mix(player *p, int64_t i)
     }
 }
 
+/* Where a stretch for frame k may begin: what the reduced state there lacks of the full one swings to twice its size at
+ * most. Bad steps say nothing of themselves beforehand. */
+static int64_t begin_at(const player *p, int64_t k)
+{
+    int64_t from = k - 1;
+    if (k == 0 || !(p->estimate[k] > p->limit)) return 0;
+    while (from > 0 && (p->estimate[from] == 0 || p->estimate[from] > p->limit / SWINGS)) from--; /* 0: not formed */
+    return from;
+}
+
 /* The stretch of frame k, until the reduced run is near enough. */
 static su_status play(player *p, int64_t k, su_progress *progress, su_error *err)
 {
-    bool fresh = su_full_stretches_reach(p->out, &p->rule, k);
+    bool fresh = su_full_stretches_reach(p->out, &p->rule, k, begin_at(p, k));
     int64_t n3 = 3 * p->in->model->n, last = p->out->count - 1;
     su_full_stretch *s = p->out->stretch + last;
     int64_t j = fresh ? s->first : su_fullsim_frame_number(p->sim) + 1;
@@ -207,7 +220,7 @@ static su_status play(player *p, int64_t k, su_progress *progress, su_error *err
         record(p, s, j, state.u, u);
         if (j > s->first || j == 0) p->status[j] = state.status;
         if (j > k && (p->true_error > p->limit || p->reduced_status[j] >= SU_STATUS_DAMPED))
-            su_full_stretches_reach(p->out, &p->rule, j);
+            su_full_stretches_reach(p->out, &p->rule, j, 0);
         SU_TRY(su_progress_update(progress, (double)(j + 1) / (double)p->rule.F, err));
     }
     return SU_OK;

@@ -40,8 +40,8 @@ su_stretch_rule su_stretch_rule_of(int64_t F, double frame_seconds);
 su_status su_full_stretches_create(int64_t F, su_full_stretches *out, su_error *err);
 void su_full_stretches_free(su_full_stretches *stretches);
 /* Frame k, behind all before it, is to be played in the full space: the last stretch goes on to there where it comes
- * near, else a new one begins (true). */
-bool su_full_stretches_reach(su_full_stretches *stretches, const su_stretch_rule *rule, int64_t k);
+ * near, else a new one begins (true), at `from` (<= k) or as long before k as the rule has it, whichever is later. */
+bool su_full_stretches_reach(su_full_stretches *stretches, const su_stretch_rule *rule, int64_t k, int64_t from);
 
 typedef struct su_full_options {
     double bound;     /* of the shot's motion, relative; INFINITY: only for steps that were damped or failed */
