@@ -156,17 +156,29 @@ static void few_modes_are_as_far_off_as_estimated(void **unused)
     }
 }
 
-/* u (rows,n,3) of the frames of the stretches. */
-static void play(run *t, su_full_stretches *stretches, double tolerance, int threads, int64_t rows, double *u,
-                 double *estimate)
+/* Room for the displacements of a shot. */
+static su_status room(void *self, float **u, su_error *err)
 {
-    int64_t count = rows * 3 * t->s.tet.n;
+    (void)err;
+    *u = *(float **)self;
+    return SU_OK;
+}
+
+/* Frames around those marked are played in the full space, as if steps there had been damped. u (FRAMES,n,3): of the
+ * frames of the stretches. */
+static void play(run *t, const int *marked, double bound, su_full_stretches *stretches, double tolerance, int threads,
+                 double *u, double *estimate)
+{
+    int64_t count = FRAMES * 3 * t->s.tet.n;
     int32_t status[FRAMES] = {0};
+    su_estimate_total total;
     su_error err = {0};
     float *played = calloc((size_t)count, sizeof *played);
-    for (int64_t i = 0; i < count; i++) played[i] = (float)u[i];
-    if (su_full_stretches_play(&t->inputs, stretches, tolerance, threads, played, status, estimate, NULL, &err) !=
-        SU_OK)
+    const su_full_options options = {
+        .bound = bound, .tolerance = tolerance, .threads = threads, .room = room, .self = &played};
+    for (; marked && *marked >= 0; marked++) status[*marked] = SU_STATUS_DAMPED;
+    assert_int_equal(su_full_stretches_create(FRAMES, stretches, &err), SU_OK);
+    if (su_full_stretches_play(&t->inputs, &options, stretches, status, estimate, &total, NULL, &err) != SU_OK)
         fail_msg("%s", err.text);
     for (int64_t i = 0; i < count; i++) u[i] = (double)played[i];
     free(played);
@@ -329,14 +341,17 @@ static void stretches_join_and_end_with_the_shot(void **unused)
 {
     (void)unused;
     enum { F = 100 };
-    double estimate[F] = {0};
+    su_stretch_rule rule = su_stretch_rule_of(F, 1.0 / 25);
     su_full_stretches stretches;
     su_error err = {0};
-    assert_int_equal(su_full_stretches_choose(F, estimate, 1, NULL, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_create(F, &stretches, &err), SU_OK);
     assert_true(stretches.count == 0 && stretches.frames == 0);
-    su_full_stretches_free(&stretches);
-    estimate[2] = estimate[30] = estimate[35] = estimate[97] = 2, estimate[60] = 1; /* at the limit is not above it */
-    assert_int_equal(su_full_stretches_choose(F, estimate, 1, NULL, 1.0 / 25, &stretches, &err), SU_OK);
+    const struct {
+        int64_t k;
+        bool fresh;
+    } over[] = {{2, true}, {30, true}, {35, false}, {97, true}};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(su_full_stretches_reach(&stretches, &rule, over[i].k, 0), over[i].fresh);
     assert_int_equal(stretches.count, 3); /* 5 frames before and behind, 4 to fade */
     const int64_t wanted[3][3] = {{0, 8, 11}, {25, 41, 44}, {92, F, F - 1}};
     int64_t frames = 0;
@@ -346,11 +361,10 @@ static void stretches_join_and_end_with_the_shot(void **unused)
         frames += s->last - s->first + 1;
     }
     assert_int_equal(stretches.frames, frames);
-    su_full_stretches_free(&stretches);
-    int32_t status[F] = {[10] = SU_STATUS_HALVED, [60] = SU_STATUS_DAMPED, [62] = SU_STATUS_FAILED};
-    assert_int_equal(su_full_stretches_choose(F, estimate, INFINITY, status, 1.0 / 25, &stretches, &err), SU_OK);
-    assert_int_equal(stretches.count, 1);
-    assert_true(stretches.stretch[0].first == 55 && stretches.stretch[0].fade == 68);
+    stretches.count = stretches.frames = 0;
+    su_full_stretches_reach(&stretches, &rule, 50, 48); /* where the error is small enough, not before */
+    assert_true(su_full_stretches_reach(&stretches, &rule, 65, 61) && stretches.stretch[0].first == 48);
+    assert_int_equal(stretches.stretch[1].first, 61);
     su_full_stretches_free(&stretches);
 }
 
@@ -362,32 +376,32 @@ static void stretches_are_the_full_simulation(void **unused)
     run t;
     su_full_stretches stretches;
     su_sim_settings settings = su_sim_defaults();
-    su_error err = {0};
     run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
     int64_t n3 = 3 * t.s.tet.n;
     double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL),
            *u = calloc((size_t)(FRAMES * n3), sizeof *u);
-    double *again = calloc((size_t)(FRAMES * n3), sizeof *again), kept[FRAMES] = {0};
-    kept[1] = kept[10] = kept[20] = 1;
-    assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
+    double *again = calloc((size_t)(FRAMES * n3), sizeof *again), estimates[FRAMES] = {0};
+    play(&t, (int[]){1, 10, 20, -1}, INFINITY, &stretches, 1e-10, 1, u, estimates);
     assert_true(stretches.count == 1 && stretches.frames == FRAMES);
-    play(&t, &stretches, 1e-10, 1, FRAMES, u, kept);
     assert_near(difference(FRAMES * n3, u, full), 0, 1e-6 * largest(FRAMES * n3, full));
-    assert_true(kept[10] <= kept[1]);
-    play(&t, &stretches, SU_PLAY_TOLERANCE, 1, FRAMES, u, kept); /* as bakes play: no eye sees the difference */
+    assert_true(estimates[10] <= estimates[1]);
+    su_full_stretches_free(&stretches);
+    play(&t, NULL, 1e-9, &stretches, SU_PLAY_TOLERANCE, 1, u, estimates); /* as bakes play: no eye sees the difference */
+    assert_int_equal(stretches.frames, FRAMES);
     double loose = difference(FRAMES * n3, u, full) / largest(FRAMES * n3, full);
     printf("# Newton to %.0e: %.1e off\n", SU_PLAY_TOLERANCE, loose);
     assert_true(loose > 0 && loose < 5e-3);
     su_full_stretches_free(&stretches);
 
-    double error[FRAMES], part[FRAMES] = {0};
+    double error[FRAMES];
     truth(&t, error);
-    part[16] = 1; /* frames 10 to the end */
-    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
-    int64_t first = stretches.stretch[0].first;
-    play(&t, &stretches, 1e-10, 2, stretches.frames, u, part);
-    play(&t, &stretches, 1e-10, 1, stretches.frames, again, part);
-    assert_memory_equal(u, again, (size_t)(stretches.frames * n3) * sizeof *u);
+    const int part[] = {16, -1}; /* frames 10 to the end */
+    play(&t, part, INFINITY, &stretches, 1e-10, 2, u, estimates);
+    int64_t first = stretches.stretch[0].first, frames = stretches.frames;
+    su_full_stretches_free(&stretches);
+    play(&t, part, INFINITY, &stretches, 1e-10, 1, again, estimates);
+    assert_int_equal(stretches.frames, frames);
+    assert_memory_equal(u, again, (size_t)(frames * n3) * sizeof *u);
     for (int k = 0; k < 2; k++) { /* it begins as far off as the reduced run, and loses half of that */
         double sum = 0;
         int64_t at = k ? 16 : first;
@@ -411,16 +425,14 @@ static void stretches_go_over_teleports(void **unused)
     su_full_stretches stretches;
     su_reconstruct *rec;
     su_error err = {0};
-    double kept[FRAMES] = {0};
+    double estimates[FRAMES] = {0};
     for (int begins = 11; begins < 14; begins++) { /* behind the jump, at it, before it */
         run_create(&t, true, (reduced_options){.regions = 1, .stride = 1}, 11);
         int64_t n3 = 3 * t.s.tet.n;
         double *u = calloc((size_t)(FRAMES * n3), sizeof *u), *reduced = calloc((size_t)(FRAMES * n3), sizeof *u);
-        memset(kept, 0, sizeof kept);
-        kept[begins + 5] = 1; /* six frames are added before */
-        assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
+        const int marked[] = {begins + 5, -1}; /* six frames are added before */
+        play(&t, marked, INFINITY, &stretches, 1e-10, 1, u, estimates);
         assert_int_equal(stretches.stretch[0].first, begins - 1);
-        play(&t, &stretches, 1e-10, 1, stretches.frames, u, kept);
         assert_int_equal(su_reconstruct_create(&t.r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
         assert_int_equal(su_reconstruct_shot(rec, t.s.shot, &t.r.sim, 0, FRAMES, reduced, NULL, NULL, &err), SU_OK);
         double off = difference(stretches.frames * n3, u, reduced + (begins - 1) * n3) / largest(FRAMES * n3, reduced);
@@ -431,6 +443,55 @@ static void stretches_go_over_teleports(void **unused)
         free(u), free(reduced);
         run_free(&t);
     }
+}
+
+/* Frames outside of stretches, and those that fade, are within the bound by the truth; where a stretch ends the estimate
+ * goes on from what the full motion says, and stays as good as it was. */
+static void the_bound_is_kept(void **unused)
+{
+    (void)unused;
+    run t;
+    su_full_stretches stretches;
+    su_sim_settings settings = su_sim_defaults();
+    run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
+    int64_t n3 = 3 * t.s.tet.n;
+    double error[FRAMES], estimates[FRAMES], moved = 0, *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL);
+    truth(&t, error);
+    for (int64_t i = 0; i < FRAMES * n3; i++) moved += full[i] * full[i];
+    moved = sqrt(3 * moved / (double)(FRAMES * n3));
+    /* Steps damped at frames 2 and 3 stand for a fierce beginning: one stretch, and the estimate behind it. */
+    play(&t, (int[]){2, 3, -1}, INFINITY, &stretches, 1e-10, 2, u, estimates);
+    assert_true(stretches.count == 1 && stretches.stretch[0].first == 0);
+    int64_t last = stretches.stretch[0].last;
+    int within = 0, of = 0;
+    for (int64_t k = last; k < FRAMES; k++, of++) within += estimates[k] > 0.5 * error[k] && estimates[k] < 2 * error[k];
+    printf("# behind a stretch to frame %lld: %d of %d within a factor of two\n", (long long)last, within, of);
+    assert_near(estimates[last], error[last], 1e-3 * error[last]);
+    assert_true(10 * within >= 9 * of);
+    su_full_stretches_free(&stretches);
+    double worst = 0, bound;
+    for (int k = 0; k < FRAMES; k++) worst = fmax(worst, error[k] / moved);
+    bound = 0.7 * worst;
+    play(&t, NULL, bound, &stretches, 1e-10, 2, u, estimates);
+    printf("# bound %.3f: %lld frames in %lld stretches\n", bound, (long long)stretches.frames,
+           (long long)stretches.count);
+    assert_true(stretches.frames > 0);
+    int64_t row = 0;
+    for (int64_t k = 0, i = 0; k < FRAMES; k++) {
+        double off = error[k];
+        while (i < stretches.count && stretches.stretch[i].last < k) i++;
+        if (i < stretches.count && k >= stretches.stretch[i].first) {
+            off = 0;
+            for (int64_t v = 0; v < n3; v++) off += pow(u[row * n3 + v] - full[k * n3 + v], 2);
+            off = sqrt(3 * off / (double)n3), row++;
+        }
+        assert_true(off < 1.1 * bound * moved);
+    }
+    assert_int_equal(row, stretches.frames);
+    su_full_stretches_free(&stretches);
+    free(full), free(u);
+    run_free(&t);
 }
 
 int main(void)
@@ -447,6 +508,7 @@ int main(void)
         cmocka_unit_test(stretches_join_and_end_with_the_shot),
         cmocka_unit_test(stretches_are_the_full_simulation),
         cmocka_unit_test(stretches_go_over_teleports),
+        cmocka_unit_test(the_bound_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

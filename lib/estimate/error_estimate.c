@@ -20,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
-enum { BLOCK = 32, LARGE = 100000 };
+/* Instants of a block at most; frames of it that follow each other in one thread: the more the fewer instants are
+ * evaluated twice, the fewer the fewer are formed for nothing where the estimate stops; tets from which on one residual
+ * at a time is formed, by all threads. */
+enum { BLOCK = 32, AHEAD = 3, LARGE = 100000 };
 
 /* What is left of the answer's error in the energy norm, and iterations, at most: a tenth of the estimate is not told
  * apart. How many iterations that takes depends on how unlike the flesh is from place to place
@@ -56,7 +58,7 @@ typedef struct row {
     double soft;                      /* s^2: 1/omega^2 of what moves like the answer of the full space */
 } row;
 
-typedef struct estimator {
+struct su_error_estimator {
     const su_estimate_inputs *in;
     su_reduced_motion motion;
     su_elastic body; /* neutral */
@@ -76,11 +78,19 @@ typedef struct estimator {
     su_compare *compare;
     su_instant_basis basis;
     double *e, *u; /* (n,3) */
+    bool begun;       /* frame 0 is estimated */
+    int64_t next;     /* of frames: the one to be estimated next */
+    int64_t started;  /* instant from which it goes on: the shot's beginning, or where it was taken up again */
+    int64_t formed;   /* frames */
+    double factor_seconds, seconds;
+    int64_t compared; /* the last frame in the comparison */
     su_arena arena;
-} estimator;
+};
+typedef struct su_error_estimator estimator;
 
-static void estimator_free(estimator *s)
+void su_error_estimator_free(su_error_estimator *s)
 {
+    if (!s) return;
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
         su_turned_solver_free(s->workers[k].solver);
@@ -94,6 +104,7 @@ static void estimator_free(estimator *s)
     su_elastic_free(&s->body);
     su_reduced_motion_free(&s->motion);
     su_arena_free(&s->arena);
+    free(s);
 }
 
 static void *take(estimator *s, int64_t count, size_t size) { return su_arena_alloc(&s->arena, count, size); }
@@ -135,6 +146,7 @@ static void divide(estimator *s, int threads)
     bool large = s->in->model->t > LARGE;
     int64_t most = large ? 1 : BLOCK / s->each_frame;
     s->team = large ? 1 : threads, s->each = large ? threads : 1;
+    if (most > (int64_t)AHEAD * s->team) most = (int64_t)AHEAD * s->team;
     s->block = s->count < most ? s->count : most;
 }
 
@@ -145,6 +157,7 @@ static su_status create_workers(estimator *s, su_error *err)
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
     for (int k = 0; k < s->team; k++) {
         worker *w = s->workers + k;
+        w->at = -1;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
@@ -234,19 +247,28 @@ static void turn_span(const estimator *s, worker *w, const row *at, const double
     }
 }
 
+/* out (r): what the span has of a field (n,3) in w->older, turned back, in the metric of the mass; w->basis is at the
+ * instant of `at`. */
+static su_status project(const estimator *s, worker *w, const row *at, double *out, su_error *err)
+{
+    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    for (int64_t i = 0; i < 3 * n; i++) w->older[i] *= s->body.mass[i / 3];
+    su_reduced_motion_project(&s->motion, &w->basis, w->older, out);
+    memcpy(w->matrix, at->mass, (size_t)(r * r) * sizeof(double));
+    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, w->matrix, (lapack_int)r, out, (lapack_int)r) != 0)
+        return su_fail(err, SU_NUMERICS, "the mass of the basis is not definite");
+    return SU_OK;
+}
+
 /* What the span has of an answer (3 free) of the full space goes from there into the force on the error in the span,
  * and into w->answer: stiff flesh that a state stretches lets go of a large force by moving a little, which the span
  * alone cannot. */
 static su_status into_span(const estimator *s, worker *w, row *at, double *answer, su_error *err)
 {
-    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    int64_t r = s->motion.basis.r;
     double *part = w->answer + r;
     turn_back(s, at, answer, w->older);
-    for (int64_t i = 0; i < 3 * n; i++) w->older[i] *= s->body.mass[i / 3];
-    su_reduced_motion_project(&s->motion, &w->basis, w->older, part);
-    memcpy(w->matrix, at->mass, (size_t)(r * r) * sizeof(double));
-    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, w->matrix, (lapack_int)r, part, (lapack_int)r) != 0)
-        return su_fail(err, SU_NUMERICS, "the mass of the basis is not definite");
+    SU_TRY(project(s, w, at, part, err));
     for (int64_t k = 0; k < r; k++) w->answer[k] += part[k];
     cblas_dsymv(CblasColMajor, CblasLower, (int)r, 1, at->stiffness, (int)r, part, 1, 1, at->force, 1);
     turn_span(s, w, at, part);
@@ -301,14 +323,15 @@ static int64_t instant_of(const estimator *s, int64_t frame, int j)
 static void step_residual(estimator *s, worker *w, int64_t instant, double *back, su_fullsim_instant *at)
 {
     int substeps = s->in->settings->substeps;
-    if (w->at == instant - 1) {
+    bool starts = (instant - 1) % substeps == 0 && su_shot_cut(s->in->shot, (instant - 1) / substeps);
+    if (w->at == instant - 1 && !starts) {
         su_fullsim_follow(w->sim);
     } else {
         su_displacement(&s->from, &w->basis, instant - 2, w->older);
         su_displacement(&s->from, &w->basis, instant - 1, w->before);
         su_fullsim_place(w->sim, (instant - 1) / substeps, (int)((instant - 1) % substeps), w->before, w->older);
     }
-    w->at = instant % substeps == 0 ? -1 : instant; /* it does not follow into the next segment */
+    w->at = instant;
     su_displacement(&s->from, &w->basis, instant, back);
     su_fullsim_residual(w->sim, back, w->residual, at);
 }
@@ -323,6 +346,7 @@ static void form_row(estimator *s, worker *w, int64_t instant, row *out, double 
         su_displacement(&s->from, &w->basis, 0, out->back);
         su_fullsim_place(w->sim, 0, 0, out->back, NULL);
         su_fullsim_rest_residual(w->sim, w->residual, &at);
+        w->at = -1; /* it does not follow from there */
     } else {
         step_residual(s, w, instant, out->back, &at);
     }
@@ -341,7 +365,6 @@ static void form_row(estimator *s, worker *w, int64_t instant, row *out, double 
 static su_status form_frame(estimator *s, worker *w, int64_t i, int64_t frame, su_error *err)
 {
     int64_t dofs = 3 * s->body.free_count, first = i * s->each_frame;
-    w->at = -1;
     for (int64_t j = 0, k = first; j < s->each_frame; j++, k++) {
         int64_t instant = instant_of(s, frame, (int)j);
         form_row(s, w, instant, s->rows + k, s->columns + k * dofs);
@@ -394,6 +417,13 @@ static su_status move_error(estimator *s, int64_t instant, const row *at, const 
     return SU_OK;
 }
 
+void su_error_estimator_know(su_error_estimator *s, int64_t frame, const double *u, const double *full)
+{
+    if (!s->compare || frame <= s->compared) return;
+    su_compare_add(s->compare, s->in->sim->times[frame], u, NULL, full, NULL);
+    s->compared = frame;
+}
+
 /* RMS over the vertices of the error at the frame it has come to, m; also into the comparison. */
 static su_status measure(estimator *s, int64_t frame, const row *at, double *rms, su_error *err)
 {
@@ -409,36 +439,63 @@ static su_status measure(estimator *s, int64_t frame, const row *at, double *rms
         su_mulv3(R, at->back + 3 * v, s->u + 3 * v);
         for (int c = 0; c < 3; c++) square += s->e[3 * v + c] * s->e[3 * v + c], s->e[3 * v + c] += s->u[3 * v + c];
     }
-    su_compare_add(s->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
+    su_error_estimator_know(s, frame, s->u, s->e);
     *rms = sqrt(square / (double)(n > 0 ? n : 1));
     return isfinite(*rms)
                ? SU_OK
                : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
 }
 
-/* The frames of block number b. */
-static su_status one_block(estimator *s, int64_t b, double *estimate, su_error *err)
+/* The rows of `count` frames from number s->next. Threads take frames that follow each other, for an instant that
+ * follows the one before is made from it; that gives the same bytes as one that does not. */
+static su_status form_block(estimator *s, int64_t count, su_error *err)
 {
-    int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block,
-            dofs = 3 * s->body.free_count;
+    int64_t each = (count + s->team - 1) / s->team;
     su_status formed = SU_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
-    for (int64_t i = 0; i < count; i++) {
+#pragma omp parallel for schedule(static, 1) num_threads(s->team) if (s->team > 1)
+    for (int k = 0; k < s->team; k++) {
         su_error own = {0};
-        su_status status = form_frame(s, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
+        su_status status = SU_OK;
+        for (int64_t i = k * each; i < (k + 1) * each && i < count && status == SU_OK; i++)
+            status = form_frame(s, s->workers + k, i, s->frames[s->next + i], &own);
 #pragma omp critical(su_error_estimate)
         if (status != SU_OK && formed == SU_OK) {
             formed = status;
             if (err) *err = own;
         }
     }
-    SU_TRY(formed);
-    for (int64_t k = 0; k < count * s->each_frame; k++) {
-        int64_t frame = s->frames[first + k / s->each_frame];
+    return formed;
+}
+
+/* Is a frame behind the one estimated before number i, up to that of i, one to stop at? */
+static bool stops(const estimator *s, int64_t i, double limit, const int32_t *status, const double *estimate,
+                  int64_t *stop)
+{
+    int64_t before = i > 0 ? s->frames[i - 1] : -1;
+    for (int64_t k = before + 1; k <= s->frames[i]; k++) {
+        *stop = k;
+        if (status && k * s->in->settings->substeps > s->started && status[k] >= SU_STATUS_DAMPED) return true;
+    }
+    return estimate[s->frames[i]] > limit;
+}
+
+/* The next block; *stop: the first of its frames to stop at, as it was. */
+static su_status one_block(estimator *s, double limit, const int32_t *status, double *estimate, int64_t *stop,
+                           su_error *err)
+{
+    int64_t left = s->count - s->next, count = left < s->block ? left : s->block, dofs = 3 * s->body.free_count;
+    bool stopped = false;
+    SU_TRY(form_block(s, count, err));
+    for (int64_t k = 0; k < count * s->each_frame && !stopped; k++) {
+        int64_t frame = s->frames[s->next];
         int j = (int)(k % s->each_frame);
         SU_TRY(move_error(s, instant_of(s, frame, j), s->rows + k, s->answers + k * dofs, err));
-        if (j + 1 == s->each_frame) SU_TRY(measure(s, frame, s->rows + k, estimate + frame, err));
+        if (j + 1 < s->each_frame) continue;
+        SU_TRY(measure(s, frame, s->rows + k, estimate + frame, err));
+        stopped = stops(s, s->next, limit, status, estimate, stop);
+        s->next++, s->formed++;
     }
+    if (!stopped) *stop = su_shot_frames(s->in->shot);
     return SU_OK;
 }
 
@@ -455,17 +512,6 @@ static su_status begin(estimator *s, double *estimate, su_error *err)
     turn_back(s, at, s->answers, s->z);
     memcpy(s->still, s->z, (size_t)(3 * s->in->model->n) * sizeof *s->z);
     return measure(s, 0, at, estimate, err);
-}
-
-static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
-{
-    SU_TRY(begin(s, estimate, err));
-    int64_t blocks = (s->count + s->block - 1) / s->block;
-    for (int64_t b = 0; b < blocks; b++) {
-        SU_TRY(one_block(s, b, estimate, err));
-        SU_TRY(su_progress_update(progress, (double)(b + 1) / (double)blocks, err));
-    }
-    return SU_OK;
 }
 
 static su_status allocate(estimator *s, su_error *err)
@@ -487,13 +533,14 @@ static su_status allocate(estimator *s, su_error *err)
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     s->from = (su_displacements){&s->motion, s->in->sim, settings};
     SU_TRY(su_error_motion_create(r, settings->alpha, settings->beta, settings->step, &s->error, err));
-    SU_TRY(su_compare_create(n, s->body.mass, 0, s->count + 1, &s->compare, err));
+    SU_TRY(su_compare_create(n, s->body.mass, 0, su_shot_frames(s->in->shot), &s->compare, err));
     return su_instant_basis_create(&s->motion, &s->basis, err);
 }
 
-/* Frames between two estimates lie between them; those before the first and behind the last of a piece are like it. */
-static void fill(const estimator *s, int64_t F, double *estimate)
+/* Those before the first and behind the last are like it. */
+void su_error_estimator_fill(const su_error_estimator *s, double *estimate)
 {
+    int64_t F = su_shot_frames(s->in->shot);
     for (int64_t i = 0; i + 1 < s->count; i++) {
         int64_t a = s->frames[i], b = s->frames[i + 1];
         for (int64_t k = a + 1; k < b; k++) {
@@ -509,36 +556,119 @@ static void fill(const estimator *s, int64_t F, double *estimate)
 /* What the frames say of the shot. */
 static void conclude(const estimator *s, const double *estimate, su_estimate_total *total)
 {
-    double squares = estimate[0] * estimate[0], relative = su_compare_result(s->compare).error;
+    double squares = estimate[0] * estimate[0], relative = total->relative;
     for (int64_t i = 0; i < s->count; i++) squares += estimate[s->frames[i]] * estimate[s->frames[i]];
-    total->relative = relative, total->frames = s->count;
     total->motion = relative > 0 ? sqrt(squares / (double)(s->count + 1)) / relative : 0;
+}
+
+su_status su_error_estimator_create(const su_estimate_inputs *inputs, int threads, su_error_estimator **out,
+                                    su_error *err)
+{
+    estimator *s;
+    double start = su_seconds();
+    su_status status;
+    *out = NULL;
+    SU_TRY(SU_ALLOC(&s, 1, "estimate of the error", err));
+    *s = (estimator){.in = inputs, .compared = -1};
+    SU_GO(check(inputs, err));
+    SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, inputs->settings->stiffness, &s->motion, err));
+    SU_GO(choose_frames(s, err));
+    if (s->count > 0) SU_GO(factorize(s, err));
+    s->factor_seconds = su_seconds() - start;
+    divide(s, threads > 0 ? threads : 1);
+    if (s->count > 0) {
+        SU_GO(create_workers(s, err));
+        SU_GO(allocate(s, err));
+    }
+    s->begun = s->count == 0;
+    *out = s;
+    s = NULL;
+done:
+    su_error_estimator_free(s);
+    return status;
+}
+
+su_status su_error_estimator_run(su_error_estimator *s, double limit, const int32_t *status, double *estimate,
+                                 int64_t *stop, su_progress *progress, su_error *err)
+{
+    int64_t F = su_shot_frames(s->in->shot);
+    double start = su_seconds();
+    su_status ended = SU_OK;
+    *stop = F;
+    if (!s->begun) {
+        ended = begin(s, estimate, err);
+        if (ended == SU_OK && (estimate[0] > limit || (status && status[0] >= SU_STATUS_DAMPED))) *stop = 0;
+        if (ended == SU_NUMERICS) *stop = 0;
+        s->begun = true;
+    }
+    while (ended == SU_OK && *stop == F && s->next < s->count) {
+        ended = one_block(s, limit, status, estimate, stop, err);
+        if (ended == SU_NUMERICS) *stop = s->frames[s->next];
+        if (ended == SU_OK) ended = su_progress_update(progress, (double)s->next / (double)s->count, err);
+    }
+    s->seconds += su_seconds() - start;
+    return ended;
+}
+
+su_status su_error_estimator_restart(su_error_estimator *s, int64_t frame, const double *error, const double *before,
+                                     su_error *err)
+{
+    const su_sim_settings *settings = s->in->settings;
+    worker *w = s->workers;
+    row *at = s->rows;
+    int64_t n = s->in->model->n, r = s->in->model->r, instant = frame * settings->substeps;
+    double start = su_seconds();
+    form_row(s, w, instant, at, s->columns);
+    SU_TRY(answer_rest(s, w, instant, at, s->columns, s->answers, err));
+    memcpy(w->older, before, (size_t)(3 * n) * sizeof *before);
+    SU_TRY(project(s, w, at, w->answer, err));
+    memcpy(w->older, error, (size_t)(3 * n) * sizeof *error);
+    SU_TRY(project(s, w, at, w->answer + r, err));
+    su_error_motion_settle(&s->error, at->stiffness, at->force, w->answer + r);
+    for (int64_t k = 0; k < r; k++) w->answer[k] = w->answer[r + k] - w->answer[k];
+    for (int64_t k = 0; k < r; k++) s->error.rate[k] = w->answer[k] / settings->step;
+    /* beyond the span: what is left of both */
+    for (int64_t i = 0; i < 3 * n; i++) s->z[i] = -error[i], s->rate[i] = before[i] - error[i];
+    su_reduced_motion_add(&s->motion, &w->basis, s->error.x, s->z);
+    su_reduced_motion_add(&s->motion, &w->basis, w->answer, s->rate);
+    for (int64_t i = 0; i < 3 * n; i++) s->z[i] = -s->z[i], s->rate[i] = -s->rate[i] / settings->step;
+    turn_back(s, at, s->answers, s->still);
+    s->at = s->started = instant;
+    while (s->next < s->count && s->frames[s->next] <= frame) s->next++;
+    s->begun = true;
+    s->seconds += su_seconds() - start;
+    return SU_OK;
+}
+
+void su_error_estimator_total(const su_error_estimator *s, su_estimate_total *total)
+{
+    int64_t count;
+    double moved = 0;
+    *total = (su_estimate_total){0};
+    if (!s->compare) return;
+    const su_compare_frame *frame = su_compare_frames(s->compare, &count);
+    for (int64_t k = 0; k < count; k++) moved += frame[k].u * frame[k].u;
+    *total = (su_estimate_total){.relative = su_compare_result(s->compare).error,
+                                 .motion = count > 0 ? sqrt(moved / (double)count) : 0,
+                                 .frames = s->formed,
+                                 .factor_seconds = s->factor_seconds,
+                                 .residual_seconds = s->seconds};
 }
 
 su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,
                             su_progress *progress, su_error *err)
 {
-    estimator s = {.in = inputs};
-    int64_t F = su_shot_frames(inputs->shot);
-    double start = su_seconds();
+    su_error_estimator *s = NULL;
+    int64_t F = su_shot_frames(inputs->shot), stop;
     su_status status;
     *total = (su_estimate_total){0};
     memset(estimate, 0, (size_t)F * sizeof *estimate);
-    SU_GO(check(inputs, err));
-    SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, inputs->settings->stiffness, &s.motion, err));
-    SU_GO(choose_frames(&s, err));
-    if (s.count == 0) goto done;
-    SU_GO(factorize(&s, err));
-    total->factor_seconds = su_seconds() - start;
-    start = su_seconds();
-    divide(&s, threads > 0 ? threads : 1);
-    SU_GO(create_workers(&s, err));
-    SU_GO(allocate(&s, err));
-    SU_GO(all_frames(&s, estimate, progress, err));
-    fill(&s, F, estimate);
-    conclude(&s, estimate, total);
-    total->residual_seconds = su_seconds() - start;
+    SU_GO(su_error_estimator_create(inputs, threads, &s, err));
+    SU_GO(su_error_estimator_run(s, INFINITY, NULL, estimate, &stop, progress, err));
+    su_error_estimator_fill(s, estimate);
+    su_error_estimator_total(s, total);
+    conclude(s, estimate, total);
 done:
-    estimator_free(&s);
+    su_error_estimator_free(s);
     return status;
 }

@@ -40,4 +40,26 @@ typedef struct su_estimate_total {
 su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,
                             su_progress *progress, su_error *err);
 
+/* The same frame by frame, as far as wanted. */
+typedef struct su_error_estimator su_error_estimator;
+/* inputs are borrowed. */
+su_status su_error_estimator_create(const su_estimate_inputs *inputs, int threads, su_error_estimator **out,
+                                    su_error *err);
+void su_error_estimator_free(su_error_estimator *estimator);
+/* On to the first frame whose estimate exceeds the limit (m), that status (F; NULL: none) says was damped or worse, or
+ * whose estimate is not finite, with SU_NUMERICS: *stop; F: there is none. */
+su_status su_error_estimator_run(su_error_estimator *estimator, double limit, const int32_t *status, double *estimate,
+                                 int64_t *stop, su_progress *progress, su_error *err);
+/* Goes on from a frame (1 .. F - 1) where the error is known, and one substep before it: full less reduced, turned back
+ * to the neutral pose, (n,3) m. The same twice: it stands. */
+su_status su_error_estimator_restart(su_error_estimator *estimator, int64_t frame, const double *error,
+                                     const double *before, su_error *err);
+/* A frame behind those estimated, at which the full displacement is known beside the reduced one: root frame, (n,3) m.
+ * Frames that were estimated stay so. */
+void su_error_estimator_know(su_error_estimator *estimator, int64_t frame, const double *u, const double *full);
+/* The reduced run's error over the frames estimated and known; motion: RMS of what they move in the full space. */
+void su_error_estimator_total(const su_error_estimator *estimator, su_estimate_total *total);
+/* Frames between two estimates lie on the line between these. */
+void su_error_estimator_fill(const su_error_estimator *estimator, double *estimate);
+
 #endif

@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "estimate/error_estimate.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Tolerance of bakes: with it shots of five characters of four makers were within 0.05 % of their motion of what 1e-8
@@ -28,18 +29,38 @@ typedef struct su_full_stretches {
     su_arena arena;
 } su_full_stretches;
 
-/* Stretches around all frames whose estimate (F) m exceeds the limit, and around those whose status (F; NULL: none) is
- * SU_STATUS_DAMPED or worse. frame_seconds: of one frame. */
-su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, const int32_t *status,
-                                   double frame_seconds, su_full_stretches *out, su_error *err);
-void su_full_stretches_free(su_full_stretches *stretches);
+/* Frames of a shot, and how many a stretch begins before and ends behind the frames that it is for, and fades. */
+typedef struct su_stretch_rule {
+    int64_t F, run_in, fade;
+} su_stretch_rule;
 
-/* Plays them beside the reduced run, Newton to `tolerance`, relative to the forces. u (frames,n,3) m, root frame:
- * displacements of the frames of stretches. status (F): that of the full simulation where nothing else is in a frame;
- * where they mix, the worse. estimate (F): goes from what it is just before a stretch to what it is just behind. The
- * same for any number of threads. progress may be NULL. */
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stretches *stretches, double tolerance,
-                                 int threads, float *u, int32_t *status, double *estimate, su_progress *progress,
-                                 su_error *err);
+/* frame_seconds: of one frame. */
+su_stretch_rule su_stretch_rule_of(int64_t F, double frame_seconds);
+/* Room for the stretches of a shot; none are there. */
+su_status su_full_stretches_create(int64_t F, su_full_stretches *out, su_error *err);
+void su_full_stretches_free(su_full_stretches *stretches);
+/* Frame k, behind all before it, is to be played in the full space: the last stretch goes on to there where it comes
+ * near, else a new one begins (true), at `from` (<= k) or as long before k as the rule has it, whichever is later. */
+bool su_full_stretches_reach(su_full_stretches *stretches, const su_stretch_rule *rule, int64_t k, int64_t from);
+
+typedef struct su_full_options {
+    double bound;     /* of the shot's motion, relative; INFINITY: only for steps that were damped or failed */
+    double tolerance; /* of Newton, relative to the forces */
+    int threads;
+    /* Called once, before the first stretch is played: room (F,n,3) for the displacements of all frames. */
+    su_status (*room)(void *self, float **u, su_error *err);
+    void *self;
+} su_full_options;
+
+/* Estimates the error of a shot in the order of its frames, and plays it in the full space where the estimate exceeds
+ * the bound or the reduced run's steps were damped or failed, until the full motion itself says that the reduced one is
+ * near enough again. u (frames,n,3) m, root frame: displacements of the frames of stretches. status (F): that of the
+ * full simulation where nothing else is in a frame; where they mix, the worse. estimate (F): outside of stretches; in
+ * them it goes from what it is where one begins to what the full motion says where it ends. total: of the reduced run
+ * alone, by the estimate or, in stretches, by the full motion. The same for any number of threads. SU_NUMERICS where
+ * the full space fails. progress may be NULL. */
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_full_options *options,
+                                 su_full_stretches *stretches, int32_t *status, double *estimate,
+                                 su_estimate_total *total, su_progress *progress, su_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "estimate/reduced_motion.h"
 
+#include "core/vector_clones.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
@@ -99,7 +100,7 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
 enum { TOGETHER = 4 };
 
 /* sum (size) += the columns (some,size) times c. */
-static void add_columns(int64_t size, int64_t some, const float *columns, const double *c, double *sum)
+SU_CLONES static void add_columns(int64_t size, int64_t some, const float *columns, const double *c, double *sum)
 {
     if (some == TOGETHER)
         for (int64_t v = 0; v < size; v++)
@@ -129,19 +130,37 @@ void su_reduced_motion_add(const su_reduced_motion *s, su_instant_basis *at, con
     }
 }
 
-void su_reduced_motion_project(const su_reduced_motion *s, const su_instant_basis *at, const double *x, double *out)
+/* out (TOGETHER) = the columns (some,size) times x (size), each summed in lanes, which all processors sum alike. */
+SU_CLONES static void dot_columns(int64_t size, int64_t some, const float *columns, const double *x, double *out)
+{
+    enum { LANES = 8 };
+    double sum[TOGETHER][LANES] = {{0}};
+    int64_t whole = size - size % LANES;
+    for (int64_t v = 0; v < whole; v += LANES)
+        for (int64_t j = 0; j < some; j++)
+            for (int l = 0; l < LANES; l++) sum[j][l] += (double)columns[j * size + v + l] * x[v + l];
+    for (int64_t j = 0; j < some; j++) {
+        for (int64_t v = whole; v < size; v++) sum[j][v - whole] += (double)columns[j * size + v] * x[v];
+        out[j] = 0;
+        for (int l = 0; l < LANES; l++) out[j] += sum[j][l];
+    }
+}
+
+void su_reduced_motion_project(const su_reduced_motion *s, su_instant_basis *at, const double *x, double *out)
 {
     const su_reduced_basis *basis = &s->basis;
+    double *of = at->sum;
     memset(out, 0, (size_t)basis->r * sizeof *out);
     for (int64_t g = 0; g < basis->d; g++) {
         int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, count = basis->vertex_count[g];
-        const float *block = basis->blocks[g];
+        for (int64_t v = 0; v < count; v++) memcpy(of + 3 * v, x + 3 * (int64_t)basis->vertices[g][v], 3 * sizeof *of);
         for (int64_t i = 0; i < basis->m; i++)
-            for (int64_t k = 0; k < modes; k++, block += 3 * count) {
-                double sum = 0;
-                for (int64_t v = 0; v < count; v++)
-                    for (int a = 0; a < 3; a++) sum += block[3 * v + a] * x[3 * (int64_t)basis->vertices[g][v] + a];
-                out[first + k] += at->b[i] * at->scale[first + k] * sum;
+            for (int64_t k = 0; k < modes; k += TOGETHER) {
+                double sum[TOGETHER];
+                int64_t some = modes - k < TOGETHER ? modes - k : TOGETHER;
+                dot_columns(3 * count, some, basis->blocks[g] + (i * modes + k) * 3 * count, of, sum);
+                for (int64_t j = 0; j < some; j++)
+                    out[first + k + j] += at->b[i] * at->scale[first + k + j] * sum[j];
             }
     }
 }
@@ -156,7 +175,7 @@ void su_reduced_motion_mass(const su_reduced_motion *s, const su_instant_basis *
 }
 
 /* Rows of U(p) at the corners, (corners,3,r). */
-static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, const double *turn, double *rows)
+SU_CLONES static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, const double *turn, double *rows)
 {
     int64_t r = s->basis.r;
     for (int64_t c = 0; c < s->corners; c++) {

@@ -43,8 +43,7 @@ void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, dou
 /* back (n,3) m += U^ q, q (r). */
 void su_reduced_motion_add(const su_reduced_motion *motion, su_instant_basis *at, const double *q, double *back);
 /* out (r) = U^' x of a field x (n,3), turned back. */
-void su_reduced_motion_project(const su_reduced_motion *motion, const su_instant_basis *at, const double *x,
-                               double *out);
+void su_reduced_motion_project(const su_reduced_motion *motion, su_instant_basis *at, const double *x, double *out);
 /* M (r,r) = U^' M U^. */
 void su_reduced_motion_mass(const su_reduced_motion *motion, const su_instant_basis *at, double *M);
 /* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D, exact. */

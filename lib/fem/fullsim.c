@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Times a step is halved at most: full steps are solved with a line search and fail seldom, and each costs as much as
@@ -94,6 +95,21 @@ static su_status precondition(su_fullsim *s, su_error *err)
     return SU_OK;
 }
 
+/* A step, and where there are threads for it what the animation gives at the instant behind it. */
+static su_status solve(su_fullsim *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+{
+    if (!su_fullsim_wants_ahead(s)) return su_implicit_solve(s->implicit, step, s->u_next, result, err);
+    su_status status = SU_OK;
+#pragma omp parallel sections num_threads(2)
+    {
+#pragma omp section
+        status = su_implicit_solve(s->implicit, step, s->u_next, result, err);
+#pragma omp section
+        su_fullsim_evaluate_ahead(s);
+    }
+    return status;
+}
+
 /* From the state to instant s->next, as next_step. */
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
@@ -106,7 +122,7 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     SU_TRY(su_fullsim_begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
-    su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
+    su_status status = solve(s, &step, &result, err);
     *solves = result.iterations;
     s->driver.counts.factorizations += result.factorizations;
     if (status == SU_OK) commit(s, &s->next, h);
@@ -161,7 +177,7 @@ void su_fullsim_finish_record(su_fullsim *s) { finish_record(s, false); }
 static void start_history(su_fullsim *s, int64_t frame, const double *u_before, bool moving)
 {
     double h = s->settings.step;
-    if (s->loads.external) { /* s->skin is that of s->now here */
+    if (s->loads.external) {
         su_fullsim_set_loads(s, &s->now, h);
         su_fullsim_keep_loads(s, s->u);
     }
@@ -266,6 +282,14 @@ const su_shot_stepper su_fullsim_stepper = {.halvings = MAX_HALVINGS,
                                             .step = take_step,
                                             .follow = follow};
 
+/* The place behind one of the plan; frame -1 behind the last. */
+static su_shot_place coming_after(const su_fullsim *s, su_shot_place at)
+{
+    int64_t frame = at.substep == s->settings.substeps ? at.frame + 1 : at.frame;
+    if (frame + 1 >= su_shot_frames(s->shot)) return (su_shot_place){-1, 0};
+    return su_shot_next(&s->driver, at);
+}
+
 su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 {
     if (s->frame + 1 >= su_shot_frames(s->shot)) return su_fail(err, SU_FAILED, "the shot is at its end");
@@ -274,6 +298,7 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
     su_shot_place at = {s->frame, 0};
     do {
         at = su_shot_next(&s->driver, at);
+        s->coming = coming_after(s, at);
         SU_TRY(su_shot_to(&s->driver, at, err));
     } while (!su_shot_ends_frame(&s->driver, at));
     s->frame++;
@@ -365,8 +390,26 @@ void su_fullsim_rest_residual(su_fullsim *s, double *residual, su_fullsim_instan
 void su_fullsim_follow(su_fullsim *s)
 {
     commit(s, &s->next, s->settings.step);
-    s->substep++;
+    if (++s->substep == s->settings.substeps) s->frame++, s->substep = 0;
 }
+
+bool su_fullsim_before(su_fullsim *s, double *back)
+{
+    int substeps = s->settings.substeps;
+    if (s->frame == 0 || su_shot_cut(s->shot, s->frame) || fabs(s->h_before / s->settings.step - 1) > 1e-6)
+        return false;
+    su_fullsim_evaluate(s, s->frame - 1, (double)(substeps - 1) / substeps, &s->next);
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double d[3];
+        for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->next.c[c];
+        su_tmulv3(s->next.Q, d, back + 3 * v);
+        for (int c = 0; c < 3; c++) back[3 * v + c] -= s->next.x[3 * v + c];
+    }
+    su_turn_back_vectors(s->body.n, s->next.turn, back, back);
+    return true;
+}
+
+int64_t su_fullsim_frame_number(const su_fullsim *s) { return s->frame; }
 
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 

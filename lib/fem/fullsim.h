@@ -68,6 +68,7 @@ void su_fullsim_free(su_fullsim *sim);
  * flesh as it was, turned along, and is reported by status; that is not an error. */
 void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
 su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
+int64_t su_fullsim_frame_number(const su_fullsim *sim);
 
 /* As options.newton, from the next step on. */
 void su_fullsim_set_solves(su_fullsim *sim, int newton);
@@ -100,9 +101,11 @@ typedef struct su_fullsim_instant {
 void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
 /* The same of the equation of rest, where it stands; su_fullsim_follow does not go on from there. */
 void su_fullsim_rest_residual(su_fullsim *sim, double *residual, su_fullsim_instant *at);
-/* On to the instant and the displacement of the last residual, as if placed there; not behind the end of the segment.
- */
+/* On to the instant and the displacement of the last residual, as if placed there; not over a cut. */
 void su_fullsim_follow(su_fullsim *sim);
+/* The displacement one substep before the frame it stands at, (n,3) m, turned back to the neutral pose; false where no
+ * whole step led there. */
+bool su_fullsim_before(su_fullsim *sim, double *back);
 /* R_v (n,4) at the frame the simulation stands at; borrowed until it goes on. */
 const double *su_fullsim_turn(const su_fullsim *sim);
 /* Internal elastic force (n,3) N, root frame, of all tets there, with the materials of the fit: settings.stiffness is

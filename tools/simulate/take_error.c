@@ -17,21 +17,16 @@ static const double WARN_ERROR = 0.1;
  * characters of 15 k tets). */
 static const double FULL_OVER_RESIDUAL = 1;
 
-/* Where the estimate ends in the progress of a shot whose worst stretches are played in the full space after it. */
-static const double FULL_SHARE = 0.4;
-
-/* Room for the frames of stretches, whose displacement is not U q. */
-static su_status allocate_full(su_tool *tool, take *t, const su_full_stretches *stretches)
+/* Room for the frames of stretches, whose displacement is not U q: for all frames, how many there are is not known. */
+static su_status allocate_full(void *self, float **u, su_error *err)
 {
+    take *t = self;
     su_sim *sim = &t->sim;
-    int64_t row = 0;
-    sim->n = t->j->model.n, sim->full = stretches->frames;
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, sim->full, &tool->err));
-    SU_TRY(su_scratch_map(&sim->file.arena, t->output, sim->full * 3 * sim->n * (int64_t)sizeof *sim->full_u,
-                          &sim->full_u, &tool->err));
-    for (int64_t i = 0; i < stretches->count; i++)
-        for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++)
-            sim->full_frame[row++] = (int32_t)k;
+    sim->n = t->j->model.n;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, sim->F, err));
+    SU_TRY(su_scratch_map(&sim->file.arena, t->output, sim->F * 3 * sim->n * (int64_t)sizeof *sim->full_u, &sim->full_u,
+                          err));
+    *u = sim->full_u;
     return SU_OK;
 }
 
@@ -46,13 +41,16 @@ static bool has_bad_frames(const take *t)
     return false;
 }
 
-static void tell_stretches(su_tool *tool, const take *t, const su_full_stretches *stretches)
+/* Which frames they are, into the result and told of. */
+static void tell_stretches(su_tool *tool, take *t, const su_full_stretches *stretches)
 {
-    const su_sim *sim = &t->sim;
+    su_sim *sim = &t->sim;
     char frames[256];
+    sim->full = 0;
     memset(t->marked, 0, (size_t)sim->F);
     for (int64_t i = 0; i < stretches->count; i++)
-        for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++) t->marked[k] = 1;
+        for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++)
+            t->marked[k] = 1, sim->full_frame[sim->full++] = (int32_t)k;
     su_name_frames(sim->F, t->marked, frames, sizeof frames);
     su_stats_integer(tool, "full_frames", stretches->frames);
     su_stats_number(tool, "full_share", (double)stretches->frames / (double)sim->F);
@@ -63,26 +61,26 @@ static void tell_stretches(su_tool *tool, const take *t, const su_full_stretches
                 100.0 * (double)stretches->frames / (double)sim->F);
 }
 
-/* Where the estimate exceeds the bound, and where steps were damped or failed, the shot is played in the full space.
- * limit: m. *played: frames were; *frame_seconds: what each then took. */
-static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inputs, double limit, bool *played,
-                           double *frame_seconds)
+/* Estimated, and where the estimate exceeds the bound (relative), and where steps were damped or failed, played in the
+ * full space. *played: frames were; *frame_seconds: what each then took. */
+static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inputs, double bound,
+                           su_estimate_total *total, bool *played, double *frame_seconds)
 {
-    su_error *err = &tool->err;
     su_sim *sim = &t->sim;
+    const su_full_options options = {.bound = bound,
+                                     .tolerance = SU_PLAY_TOLERANCE,
+                                     .threads = tool->threads,
+                                     .room = allocate_full,
+                                     .self = t};
     su_full_stretches stretches;
     su_status status;
-    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, limit, sim->status, t->settings.frame_seconds,
-                                   &stretches, err));
+    SU_GO(su_full_stretches_create(sim->F, &stretches, &tool->err));
+    SU_GO(su_full_stretches_play(inputs, &options, &stretches, sim->status, sim->error_estimate, total, &tool->progress,
+                                 &tool->err));
     *played = stretches.frames > 0;
-    if (*played) {
-        SU_GO(allocate_full(tool, t, &stretches));
-        take_enter(tool, t, FULL_SHARE, 1);
-        SU_GO(su_full_stretches_play(inputs, &stretches, SU_PLAY_TOLERANCE, tool->threads, sim->full_u, sim->status,
-                                     sim->error_estimate, &tool->progress, err));
-        *frame_seconds = stretches.seconds / (double)stretches.frames;
-    }
-    if (*played || limit < INFINITY) tell_stretches(tool, t, &stretches);
+    if (*played) *frame_seconds = stretches.seconds / (double)stretches.frames;
+    if (*played || isfinite(bound)) tell_stretches(tool, t, &stretches);
+    if (!*played) drop_full(sim);
 done:
     su_full_stretches_free(&stretches);
     return status;
@@ -117,35 +115,30 @@ su_status take_estimate_error(su_tool *tool, take *t)
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total = {0};
     bool bounded = j->set.bound > 0 && !j->set.loop, bad = has_bad_frames(t) && !j->set.loop, played = false;
+    double frame_seconds = 0;
+    su_status status;
     if (j->set.bound > 0 && !bounded)
         su_note(tool, "%s: no stretches of a cycle are played in the full space, it would not close", t->path);
-    take_enter(tool, t, SIM_SHARE, bad || bounded ? FULL_SHARE : 1);
-    su_status status =
-        su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err);
-    double frame_seconds = total.frames > 0 ? FULL_OVER_RESIDUAL * total.residual_seconds / (double)total.frames : 0;
-    bool lost = status == SU_NUMERICS; /* a run that went astray is a result all the same, or is played whole */
+    take_enter(tool, t, SIM_SHARE, 1);
+    if (bad || bounded)
+        status = play_full(tool, t, &inputs, bounded ? j->set.bound : INFINITY, &total, &played, &frame_seconds);
+    else
+        status = su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err);
+    bool lost = status == SU_NUMERICS; /* a run that went astray is a result all the same */
     if (lost) {
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0}, status = SU_OK;
-        for (int64_t k = 0; k < sim->F; k++) sim->error_estimate[k] = bounded ? INFINITY : 0;
+        drop_full(sim);
+        sim->error_estimate = NULL;
     }
     if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
-    if (!lost) {
-        su_stats_number(tool, "error_estimate_reduced", total.relative);
-        su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
-        su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
-    }
-    if (bad || bounded) {
-        double limit = bounded ? j->set.bound * total.motion : INFINITY;
-        status = play_full(tool, t, &inputs, limit, &played, &frame_seconds);
-        if (status == SU_NUMERICS) { /* the run stands as it is */
-            su_warn(tool, "%s: not played in the full space: %s", t->path, tool->err.text);
-            tool->err = (su_error){0}, status = SU_OK, played = false;
-            drop_full(sim);
-        }
-    }
+    if (!played && total.frames > 0)
+        frame_seconds = FULL_OVER_RESIDUAL * total.residual_seconds / (double)total.frames;
     su_stats_number(tool, "full_seconds", frame_seconds * (double)sim->F); /* of fullsim, about */
-    if (status == SU_OK && !lost) tell_error(tool, t, &total, played);
-    if (lost) sim->error_estimate = NULL;
-    return status;
+    if (lost) return SU_OK;
+    su_stats_number(tool, "error_estimate_reduced", total.relative);
+    su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
+    su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
+    tell_error(tool, t, &total, played);
+    return SU_OK;
 }
