@@ -472,9 +472,17 @@ static int is_above(const su_scene *scene, int32_t node, int32_t below)
     return below == node;
 }
 
+/* No joint below moves skin of the body. */
+static bool is_last(const su_character *c, const uint8_t *moves, int32_t node)
+{
+    for (int64_t n = 0; n < c->scene->nodes; n++)
+        if (moves[n] && is_above(c->scene, node, (int32_t)n)) return false;
+    return true;
+}
+
 /* Props that were skinned instead of hung: objects that follow one joint, the last of its limb, which moves some of the
- * body's skin, too: a hand's pickaxe, a head's hat. The body is the objects that follow several. Parts of a trunk are
- * none, nor are figures of blocks, nor what is larger than the body. */
+ * body's skin, too: a hand's pickaxe, a head's hat. The body is the objects that follow several. Figures that are put
+ * together of such objects, the trunk as well, have none, nor is one what is larger than the body. */
 static su_status mark_props(su_character *c, su_arena *scratch, su_error *err)
 {
     int32_t *sole;
@@ -495,13 +503,14 @@ static su_status mark_props(su_character *c, su_arena *scratch, su_error *err)
                 moves[c->bone_node[c->skin.bone[k]]] = 1;
         }
     }
+    for (int64_t o = 0; o < c->objects; o++)
+        if (sole[o] >= 0 && !is_last(c, moves, sole[o])) return SU_OK;
     for (int64_t o = 0; o < c->objects; o++) {
-        bool prop = sole[o] >= 0 && moves[sole[o]] && area[o] < body, known = false;
-        for (int64_t n = 0; n < c->scene->nodes && prop; n++)
-            prop = !moves[n] || !is_above(c->scene, sole[o], (int32_t)n);
-        for (int64_t i = 0; i < c->parts && prop; i++)
+        bool known = false;
+        if (sole[o] < 0 || !moves[sole[o]] || !(area[o] < body)) continue;
+        for (int64_t i = 0; i < c->parts; i++)
             if (c->part[i].object == o) known |= c->part[i].rigid, c->part[i].rigid = 1;
-        if (prop && !known) c->prop_names[c->props++] = c->object_names[o];
+        if (!known) c->prop_names[c->props++] = c->object_names[o];
     }
     return SU_OK;
 }

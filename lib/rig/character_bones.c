@@ -308,7 +308,8 @@ su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_er
     for (int64_t v = 0; v < c->nbar; v++)
         for (int64_t k = c->skin.start[v]; k < c->skin.start[v + 1]; k++) {
             int32_t b = c->skin.bone[k];
-            if (!c->rigid || !c->rigid[v]) c->bone_deforms[b] = 1;
+            if (c->rigid && c->rigid[v]) continue; /* a bone ends in flesh, not in the sword that its hand holds */
+            c->bone_deforms[b] = 1;
             carried[b] += c->skin.weight[k];
             for (int i = 0; i < 3; i++) centre[3 * b + i] += c->skin.weight[k] * c->neutral[3 * v + i];
         }
