@@ -85,11 +85,31 @@ static su_status grow(void *pointer, int64_t *room, int64_t wanted, size_t size,
     return SU_OK;
 }
 
-/* A strict order of all edges: by length, then by their ends. Lengths of a lattice's edges are exact in double up to
- * rounding of the origin, hence the tolerance. */
+/* Twice the middle of an edge, in parts of a cell: nodes lie at halves of halves of cells. Edges that are each other's
+ * mirror images have the same one. */
+#define PARTS_OF_CELL 1048576.0 /* twenty bisections */
+
+static void middle_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
+{
+    const su_mirror *mirror = &g->items->mirror;
+    for (int i = 0; i < 3; i++) {
+        double from = i == mirror->axis ? mirror->at : g->origin[i];
+        double sum = (g->x[3 * (int64_t)a + i] - from) + (g->x[3 * (int64_t)b + i] - from);
+        out[i] = llround(sum / g->cell * PARTS_OF_CELL);
+        if (i == mirror->axis) out[i] = llabs(out[i]);
+    }
+}
+
+/* A strict order of the edges of a tet, the same for its mirror image: by length, then by their middles, then (a tet
+ * across the plane has edges that are each other's images) by their ends. Lengths of a lattice's edges are exact in
+ * double up to rounding of the origin, hence the tolerance. */
 static bool longer(const grade *g, int32_t a, int32_t b, double length, int32_t c, int32_t d, double than)
 {
     if (fabs(length - than) > 1e-6 * g->cell * g->cell) return length > than;
+    int64_t p[3], q[3];
+    middle_of(g, a, b, p), middle_of(g, c, d, q);
+    for (int i = 0; i < 3; i++)
+        if (p[i] != q[i]) return p[i] < q[i];
     int32_t low = a < b ? a : b, high = a < b ? b : a, low2 = c < d ? c : d, high2 = c < d ? d : c;
     return low != low2 ? low < low2 : high < high2;
 }
