@@ -105,10 +105,11 @@ def compare(poses, tet, fit, sim):
           f'1e-4, 1e-3 of the diagonal; of the last {100 * (held != held[other])[alike].mean():.2f} % are held on one side alone')
     corners = v[tet['tets']]
     volume = np.linalg.det(corners[:, 1:] - corners[:, :1]) / 6
-    middle = corners.mean(1)[:, axis] > at
+    off = (corners.mean(1)[:, axis] - at) / size
+    share = np.where(np.abs(off) < 1e-7, 0.5, off > 0)  # tets across the plane belong to both sides
     logs = np.log(fit['young'][0])
-    sides = [np.array([(volume[m]).sum(), (volume * held[tet['tets']].mean(1))[m].sum(), (volume * logs)[m].sum() / volume[m].sum()])
-             for m in (middle, ~middle)]
+    sides = [np.array([(m * volume).sum(), (m * volume * held[tet['tets']].mean(1)).sum(), (m * volume * logs).sum() / (m * volume).sum()])
+             for m in (share, 1 - share)]
     print(f'left over right: volume {sides[0][0] / sides[1][0]:.4f}, held volume {sides[0][1] / max(sides[1][1], 1e-30):.4f}, '
           f'Young\'s modulus {np.exp(sides[0][2] - sides[1][2]):.4f}')
 

@@ -85,19 +85,26 @@ static su_status grow(void *pointer, int64_t *room, int64_t wanted, size_t size,
     return SU_OK;
 }
 
-/* Twice the middle of an edge, in parts of a cell: nodes lie at halves of halves of cells. Edges that are each other's
- * mirror images have the same one. */
+/* Places are told apart in parts of a cell: nodes lie at halves of halves of cells. */
 #define PARTS_OF_CELL 1048576.0 /* twenty bisections */
 
-static void middle_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
+/* The sum of two nodes, across the plane of symmetry from there. */
+static void sum_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
 {
     const su_mirror *mirror = &g->items->mirror;
     for (int i = 0; i < 3; i++) {
         double from = i == mirror->axis ? mirror->at : g->origin[i];
         double sum = (g->x[3 * (int64_t)a + i] - from) + (g->x[3 * (int64_t)b + i] - from);
         out[i] = llround(sum / g->cell * PARTS_OF_CELL);
-        if (i == mirror->axis) out[i] = llabs(out[i]);
     }
+}
+
+/* Twice the middle of an edge; edges that are each other's mirror images have the same one. */
+static void middle_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
+{
+    int axis = g->items->mirror.axis;
+    sum_of(g, a, b, out);
+    if (axis >= 0) out[axis] = llabs(out[axis]);
 }
 
 /* A strict order of the edges of a tet, the same for its mirror image: by length, then by their middles, then (a tet
@@ -267,6 +274,41 @@ static su_status bisect_edge(grade *g, int32_t a, int32_t b, su_error *err)
     return SU_OK;
 }
 
+/* A tet by its place: the sum of its corners in parts of a cell, the same for its mirror image. */
+typedef struct place {
+    int64_t at[3];
+    int32_t tet;
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *p = a, *q = b;
+    for (int i = 0; i < 3; i++)
+        if (p->at[i] != q->at[i]) return p->at[i] < q->at[i] ? -1 : 1;
+    return 0;
+}
+
+/* What is wanted of a tet is wanted of its mirror image: nearly the same sizes may lie on either side of its length. */
+static su_status mirror_wishes(grade *g, su_error *err)
+{
+    place *places;
+    if (g->items->mirror.axis < 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&places, g->t, "lattice tets", err));
+    for (int64_t e = 0; e < g->t; e++) {
+        int64_t half[2][3];
+        for (int k = 0; k < 2; k++) sum_of(g, g->tets[4 * e + 2 * k], g->tets[4 * e + 2 * k + 1], half[k]);
+        for (int i = 0; i < 3; i++) places[e].at[i] = half[0][i] + half[1][i];
+        places[e].at[g->items->mirror.axis] = llabs(places[e].at[g->items->mirror.axis]);
+        places[e].tet = (int32_t)e;
+    }
+    su_sort(places, (size_t)g->t, sizeof *places, by_place);
+    for (int64_t k = 1; k < g->t; k++)
+        if (!by_place(&places[k - 1], &places[k]))
+            g->wanted[places[k - 1].tet] = g->wanted[places[k].tet] |= g->wanted[places[k - 1].tet];
+    free(places);
+    return SU_OK;
+}
+
 /* One round: every terminal edge that is wanted is bisected. */
 static su_status pass(grade *g, bool *changed, su_error *err)
 {
@@ -281,8 +323,10 @@ static su_status pass(grade *g, bool *changed, su_error *err)
     for (int64_t e = 0; e < tets; e++) {
         find_longest(g, e);
         g->wanted[e] = too_long(g, e);
-        if (g->wanted[e]) g->stack[count++] = (int32_t)e;
     }
+    SU_TRY(mirror_wishes(g, err));
+    for (int64_t e = 0; e < tets; e++)
+        if (g->wanted[e]) g->stack[count++] = (int32_t)e;
     *changed = count > 0;
     spread(g, count);
     for (int64_t e = 0; e < tets; e++) {
