@@ -442,14 +442,18 @@ static void push_shallow(wrap *w, double reach, double limit)
 {
     for (int32_t v = 0; v < w->cage->mesh.n; v++) {
         int32_t who[2];
-        double target[3];
+        double target[3], unused[3];
+        bool wishes[2] = {false, false};
+        if (follows(w, v)) continue;
         int count = mates(w, v, who);
-        for (int i = 0; i < count && count == 2; i++) {
+        for (int i = 0; i < count; i++) wishes[i] = out_of_skin(w, who[i], reach, target);
+        for (int i = 0; i < 2; i++) {
             int32_t mate = who[1 - i];
-            if (!out_of_skin(w, who[i], reach, target) || !w->cage->inside[mate]) continue;
-            if (!out_of_skin(w, mate, MATE_DEPTH * reach, target)) part(w, v), count = 1;
+            if (count == 1 || !wishes[i] || wishes[1 - i] || !w->cage->inside[mate]) continue;
+            if (!out_of_skin(w, mate, MATE_DEPTH * reach, unused)) part(w, v);
         }
-        if (follows(w, v) || !common_wish(w, v, out_of_skin, reach, target) || !try_move(w, v, target, limit)) continue;
+        count = mates(w, v, who);
+        if (!common_wish(w, v, out_of_skin, reach, target) || !try_move(w, v, target, limit)) continue;
         for (int i = 0; i < count; i++) w->cage->inside[who[i]] = 0;
     }
 }
@@ -664,12 +668,13 @@ static int64_t remove_tips(wrap *w, double reach, double limit)
     for (int32_t v = 0; v < w->cage->mesh.n; v++) {
         int32_t who[2];
         double mean = 0, least = INFINITY;
+        if (follows(w, v)) continue;
         int count = mates(w, v, who);
         for (int i = 0; i < count; i++) {
             double h = height(w, who[i]);
             mean += h / count, least = fmin(least, h);
         }
-        if (!follows(w, v) && least > 0 && mean >= reach) removed += remove_tip(w, v, limit);
+        if (least > 0 && mean >= reach) removed += remove_tip(w, v, limit);
     }
     return removed;
 }
