@@ -1,12 +1,12 @@
 #include "geometry/flesh.h"
 
 #include "core/memory.h"
-#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/embed.h"
 #include "geometry/grade.h"
 #include "geometry/intersect.h"
+#include "geometry/mirrored_triangles.h"
 #include "geometry/shape_change.h"
 #include "geometry/mat3.h"
 #include "geometry/tetgen.h"
@@ -420,51 +420,6 @@ static su_status take_shapes(around *a, su_error *err)
     return SU_OK;
 }
 
-/* A triangle by the one that it mirrors. */
-typedef struct mirrored_triangle {
-    int32_t image, own;
-} mirrored_triangle;
-
-static int by_image(const void *a, const void *b)
-{
-    const mirrored_triangle *p = a, *q = b;
-    return (p->image > q->image) - (p->image < q->image);
-}
-
-/* The surface with its triangles in an order that both sides share, so that what is decided by it is decided alike; its
- * triangles and components are to be freed, the rest is borrowed. */
-static su_status order_triangles(const su_surface *s, const su_mirror *mirror, su_surface *out, su_error *err)
-{
-    double near = SU_MIRROR_NEAR * s->diagonal;
-    mirrored_triangle *order = NULL;
-    su_boxtree tree = {0};
-    su_status status = SU_OK;
-    *out = *s, out->triangles = out->component = NULL;
-    SU_GO(SU_ALLOC(&out->triangles, 3 * s->t, "surface triangles", err));
-    SU_GO(SU_ALLOC(&out->component, s->t, "surface triangles", err));
-    SU_GO(SU_ALLOC(&order, s->t, "surface triangles", err));
-    if (mirror->axis >= 0) SU_GO(su_boxtree_of_triangles(s->x, s->t, s->triangles, &tree, err));
-    for (int64_t k = 0; k < s->t; k++) {
-        double middle[3] = {0, 0, 0};
-        int32_t image = -1;
-        for (int i = 0; i < 9; i++) middle[i % 3] += s->x[3 * (int64_t)s->triangles[3 * k + i / 3] + i % 3] / 3;
-        if (mirror->axis >= 0 && middle[mirror->axis] < mirror->at) {
-            su_mirror_image(mirror, middle, middle);
-            su_closest_point(&tree, s->x, s->triangles, middle, near, &image, NULL);
-        }
-        order[k] = (mirrored_triangle){image >= 0 ? image : (int32_t)k, (int32_t)k};
-    }
-    su_sort(order, (size_t)s->t, sizeof *order, by_image);
-    for (int64_t k = 0; k < s->t; k++) {
-        memcpy(out->triangles + 3 * k, s->triangles + 3 * (int64_t)order[k].own, 3 * sizeof *out->triangles);
-        out->component[k] = s->component[order[k].own];
-    }
-done:
-    su_boxtree_free(&tree);
-    free(order);
-    return status;
-}
-
 static su_status build_around(const su_surface *given, const su_flesh_settings *settings, su_flesh *out, su_error *err)
 {
     enum { TRIES = 6 };
@@ -478,7 +433,7 @@ static su_status build_around(const su_surface *given, const su_flesh_settings *
     double cell = settings->edge_length / MEAN_EDGE;
     bool counted = settings->edge_length <= 0.0;
     SU_GO(su_mirror_find(given, &mirror, err));
-    SU_GO(order_triangles(given, &mirror, &ordered, err));
+    SU_GO(su_mirrored_triangles(given, &mirror, &ordered, err));
     SU_GO(su_lattice_items_create(surface, &mirror, &a.items, err));
     SU_GO(take_shapes(&a, err));
     SU_GO(su_parting_create(surface, settings->poses, a.shapes, &a.parting, err));
@@ -525,7 +480,7 @@ done:
     su_parting_free(&a.parting);
     free(a.shapes), free(a.thickness), free(a.wanted), free(a.size);
     su_cage_free(&cage);
-    free(ordered.triangles), free(ordered.component);
+    su_mirrored_triangles_free(&ordered);
     return status;
 }
 
