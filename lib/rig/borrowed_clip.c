@@ -368,7 +368,8 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
             if (report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
             continue;
         }
-        if (h && !report->called)
+        if (h && !report->called &&
+            strcmp(su_plain_name(from->node[p->node].name), su_plain_name(scene->node[p->to].name)) != 0)
             report->called = keep_text(arena, from->node[p->node].name), report->here = scene->node[p->to].name;
         const bool fitted = body.fits && p->apart[converted] > SU_ELSEWHERE;
         report->fitted += fitted;
