@@ -9,6 +9,7 @@ matrices, one of them sheared by uneven scale; a box that two nodes share, one o
 name, and 'still' with one key.
 twins: hard with nodes of equal names: two joints in a row, two farther on, and the skin called like the floor.
 held: hard without weights on the first and the last joint; hat and floor hang on these.
+prop: hard, its hat skinned to the last joint alone, or to the joint given behind the path.
 morph: hard without its skin, its hat and floor: only blend shapes move it.
 light: odd with weights that sum to 0.8. broken: odd with a negative weight and a vertex without any.
 """
@@ -50,7 +51,7 @@ def box(low, high):
     return p, np.array([t for a, b, c, d in q for t in ((a, b, c), (a, c, d))])
 
 
-def hard(path, twins=False, held=False, morph=False):
+def hard(path, twins=False, held=False, morph=False, prop=None):
     w, rings, joints = Writer(), 13, 6
     y = np.repeat(np.linspace(0, 3, rings), 4)
     at = np.tile(np.arange(4), rings)
@@ -82,6 +83,11 @@ def hard(path, twins=False, held=False, morph=False):
             node["name"] = name
     if held:
         nodes[0]["children"].append(8)
+    if prop is not None:
+        meshes[1]["primitives"][0]["attributes"].update(JOINTS_0=w.add(np.tile([prop, 0, 0, 0], (8, 1)), "VEC4", 5121),
+                                                        WEIGHTS_0=w.add(np.tile([1., 0, 0, 0], (8, 1)), "VEC4"))
+        nodes[7]["skin"] = 0
+        del nodes[5]["children"]
     if morph:
         skinned["attributes"] = {"POSITION": skinned["attributes"]["POSITION"]}
         del nodes[6]["skin"], nodes[7]["mesh"], nodes[8]["mesh"]
@@ -104,7 +110,7 @@ def hard(path, twins=False, held=False, morph=False):
     track(4, "scale", t, np.stack([rng.normal(0, 1, (4, 3)), np.full((4, 3), 1.1), rng.normal(0, 1, (4, 3))], 1), "VEC3", "CUBICSPLINE")
     track(6, "weights", t, np.stack([rng.normal(0, 1, (4, 2)), rng.uniform(0, 1, (4, 2)), rng.normal(0, 1, (4, 2))], 1), "SCALAR", "CUBICSPLINE")
     skin = {"joints": list(range(joints)), "inverseBindMatrices": w.add(bind, "MAT4")}
-    out = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 6] if held else [0, 6, 8]}], "nodes": nodes, "meshes": meshes,
+    out = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 6] if held else [0, 6, 8] if prop is None else [0, 6, 7, 8]}], "nodes": nodes, "meshes": meshes,
                "animations": [{"name": "wild", "samplers": samplers, "channels": channels}], "accessors": w.accessors,
                "bufferViews": w.views, "buffers": [{"byteLength": len(w.blob), "uri": "data:application/octet-stream;base64,"
                                                     + base64.b64encode(w.blob).decode()}]}
@@ -151,4 +157,5 @@ def odd(path, share=1.0, broken=False):
 
 
 if __name__ == "__main__":
-    {"hard": hard, "twins": lambda p: hard(p, True), "held": lambda p: hard(p, held=True), "morph": lambda p: hard(p, morph=True), "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])
+    {"hard": hard, "twins": lambda p: hard(p, True), "held": lambda p: hard(p, held=True), "morph": lambda p: hard(p, morph=True),
+     "prop": lambda p: hard(p, prop=int((sys.argv + [5])[3])), "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])

@@ -75,6 +75,11 @@ for file in fbx-text turned; do sed 's/Model::\(hip\|knee\|toe\)/Model::Bip01 \1
 supple import fbx-bare.fbx --clip headed-fbx-text.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&
     grep -q "warning: headed-fbx-text.fbx: its nodes have other names than those of fbx-bare.fbx; 'Bip01 hip' was taken for 'hip', and so the others" log.txt
 ok $? "names that differ in front by the same word"
+sed 's/Model::hip/Model::hip_01/; s/Model::knee/Model::knee_010/; s/Model::toe/Model::toe_02/' fbx-text.fbx >numbered.fbx
+cmp -s numbered.fbx fbx-text.fbx && echo "# the file did not change"
+supple import fbx-bare.fbx --clip numbered.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&
+    grep -q "warning: numbered.fbx: its nodes have other names than those of fbx-bare.fbx; 'hip_01' was taken for 'hip', and so the others" log.txt
+ok $? "names with numbers behind them"
 supple import -q fbx-bare.fbx --clip headed-turned.fbx -o x.npz 2>log.txt
 [ $? = 3 ] && grep -q "none of its 2 nodes is there by name, and what ends alike has other axes" log.txt
 ok $? "but not those of another skeleton"

@@ -6,6 +6,7 @@
 #include "geometry/tetmesh.h"
 #include "skins.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -340,6 +342,28 @@ static void test_stopped_tetgen(void **state)
 #endif
 }
 
+/* What a run that was killed left behind goes with the next one; what another one still holds stays. */
+static void test_folders_of_killed_runs(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("tmp/supple-tetgen-killed", 0700), 0);
+    assert_int_equal(mkdir("tmp/supple-tetgen-in-use", 0700), 0);
+    FILE *left = fopen("tmp/supple-tetgen-killed/skin.smesh", "w");
+    assert_non_null(left);
+    fclose(left);
+    int held = open("tmp/supple-tetgen-in-use", O_RDONLY | O_DIRECTORY);
+    assert_true(held >= 0);
+    assert_int_equal(flock(held, LOCK_SH), 0);
+    assert_int_equal(run(NULL, "cube.poses.npz --method direct --tets 2000 -o x.tet.npz"), 0);
+    assert_int_equal(access("tmp/supple-tetgen-killed", F_OK), -1);
+    assert_int_equal(access("tmp/supple-tetgen-in-use", F_OK), 0);
+    close(held);
+    unlink("x.tet.npz");
+    assert_int_equal(run(NULL, "cube.poses.npz --method direct --tets 2000 -o x.tet.npz"), 0);
+    unlink("x.tet.npz");
+    expect_no_litter("x.tet.npz");
+}
+
 /* Runs a shell line beside a file system of 64 kB in the folder `full`; -1 where that is not permitted. */
 static int run_beside_full(const char *line)
 {
@@ -430,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_parts_are_named),
         cmocka_unit_test(test_thin_hard_parts),
         cmocka_unit_test(test_misbehaving_tetgen),
+        cmocka_unit_test(test_folders_of_killed_runs),
         cmocka_unit_test(test_stopped_tetgen),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_bad_input),

@@ -76,6 +76,25 @@ static void a_head_is_what_carries_eyes_and_hair(void **unused)
     (void)unused;
 }
 
+/* Rigify without the bones of a face: its head carries nothing. A tail's end, a neck below a head are none. */
+static void a_neck_without_a_head_ends_in_one(void **unused)
+{
+    const char *names[] = {"spine",     "spine.001",  "spine.003", "spine.004",
+                           "spine.006", "shoulder.L", "tail",      "tail.001"};
+    const int32_t parent[] = {-1, 0, 1, 2, 3, 2, 0, 6};
+    double factor[8];
+    su_joint_stiffness(8, names, parent, factor);
+    const double expected[] = {1, 1, 1, 1, 30, 1, 1, 1};
+    for (int k = 0; k < 8; k++) assert_true(factor[k] == expected[k]);
+    names[7] = "Head";
+    su_joint_stiffness(8, names, parent, factor);
+    assert_true(factor[4] == 1);
+    names[7] = "tail.001", names[5] = "leg.L";
+    su_joint_stiffness(8, names, parent, factor);
+    assert_true(factor[4] == 1);
+    (void)unused;
+}
+
 /* Head, Head2, Head3 of a monster bend and are its trunk; a head with a hat on it and a head's end are none. */
 static void heads_in_a_row_are_a_trunk(void **unused)
 {
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(joints_are_read_by_their_words),
         cmocka_unit_test(joints_follow_their_parents),
         cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
+        cmocka_unit_test(a_neck_without_a_head_ends_in_one),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
         cmocka_unit_test(forearms_without_hands_end_in_them),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),

@@ -2,6 +2,7 @@
 #ifndef SU_FEM_BODY_STIFFNESS_H
 #define SU_FEM_BODY_STIFFNESS_H
 
+#include "geometry/mirror.h"
 #include "geometry/tetmesh.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ typedef struct su_body_skin {
     const uint8_t *rigid;     /* (nbar) 1: follows the rig and has no say; NULL: none */
     const float *weights;     /* (nbar,bones) skinning weights; NULL: joints have no say */
     const double *stiffness;  /* (bones) of the flesh of each joint, over that of soft flesh */
+    const su_mirror *mirror;  /* plane in which the skin mirrors itself: both sides count as equally thick; or NULL */
 } su_body_skin;
 
 /* factor (t) on Young's modulus, 1 in thick flesh, smooth: the joints' stiffness s, blended in its logarithm by the

@@ -21,9 +21,11 @@ typedef struct work {
     const su_lattice_items *items;
     const su_lattice *lattice;
     su_pieces pieces;
-    int32_t *tet_of; /* (pieces) */
-    int32_t *parent; /* (4 pieces) virtual nodes */
-    bond *set_aside; /* bonds that did not find their own partner */
+    int32_t *by_rank; /* (t) lattice tets in an order that mirror images share */
+    int32_t *rank;    /* (t) */
+    int32_t *tet_of;  /* (pieces) */
+    int32_t *parent;  /* (4 pieces) virtual nodes */
+    bond *set_aside;  /* bonds that did not find their own partner */
     int64_t aside_count, aside_room;
 } work;
 
@@ -179,11 +181,18 @@ static su_status join_pieces(work *w, su_error *err)
         for (int32_t p = w->pieces.first[e]; p < w->pieces.first[e + 1]; p++) w->tet_of[p] = (int32_t)e;
     for (int64_t k = 0; k < 4 * w->pieces.count; k++) w->parent[k] = (int32_t)k;
     SU_GO(su_tet_neighbours(l->t, l->tets, neighbour, err));
-    for (int64_t k = 0; k < 4 * l->t; k++)
-        if (neighbour[k] > k / 4 && !link_face(w, k / 4, (int)(k % 4), neighbour[k])) {
-            status = su_fail(err, SU_AGAIN, "out of memory for the flesh");
-            goto done;
+    for (int64_t k = 0; k < l->t; k++) {
+        int64_t e = w->by_rank[k];
+        int order[4];
+        su_lattice_corner_order(l, &w->items->mirror, e, order);
+        for (int i = 0; i < 4; i++) {
+            int32_t other = neighbour[4 * e + order[i]];
+            if (other >= 0 && w->rank[other] > k && !link_face(w, e, order[i], other)) {
+                status = su_fail(err, SU_AGAIN, "out of memory for the flesh");
+                goto done;
+            }
         }
+    }
     SU_GO(hang_loose_parts(w, err));
 done:
     free(neighbour);
@@ -237,13 +246,17 @@ static void tear_corner(const work *w, naming *m, int64_t e, int32_t piece, int 
  * Pieces with all four corners in common are one copy and stay so. */
 static su_status tear_folds(const work *w, naming *m, su_error *err)
 {
-    for (int64_t e = 0; e < w->lattice->t; e++)
+    for (int64_t k = 0; k < w->lattice->t; k++) {
+        int64_t e = w->by_rank[k];
+        int order[4];
+        su_lattice_corner_order(w->lattice, &w->items->mirror, e, order);
         for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
             for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
                 if (same_corners(m->corner, a, b) != 3) continue;
                 int32_t torn = a; /* where b owns all that they share, so that a owns nothing of it */
                 int corner = -1;
-                for (int i = 0; i < 4; i++) {
+                for (int j = 0; j < 4; j++) {
+                    int i = order[j];
                     if (m->corner[4 * (int64_t)a + i] != m->corner[4 * (int64_t)b + i]) continue;
                     if (!one_owns(w, m, b, e, i))
                         torn = b, corner = i;
@@ -259,6 +272,7 @@ static su_status tear_folds(const work *w, naming *m, su_error *err)
                 }
                 m->torn[m->torn_count][0] = a, m->torn[m->torn_count++][1] = b;
             }
+    }
     return SU_OK;
 }
 
@@ -488,6 +502,10 @@ su_status su_cage_create(const su_surface *surface, const su_lattice_items *item
         status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count);
         goto done;
     }
+    SU_GO(SU_ALLOC(&w.rank, lattice->t, "lattice tets", err));
+    SU_GO(SU_ALLOC(&w.by_rank, lattice->t, "lattice tets", err));
+    SU_GO(su_lattice_rank(lattice, &items->mirror, w.rank, err));
+    for (int64_t e = 0; e < lattice->t; e++) w.by_rank[w.rank[e]] = (int32_t)e;
     SU_GO(join_pieces(&w, err));
     SU_GO(number(&w, &names, &cage, err));
     SU_GO(place_points(&w, names.tet, spacing, &cage, err));
@@ -495,6 +513,7 @@ su_status su_cage_create(const su_surface *surface, const su_lattice_items *item
     memset(&cage, 0, sizeof cage);
 done:
     su_pieces_free(&w.pieces);
+    free(w.rank), free(w.by_rank);
     free(w.tet_of);
     free(w.parent);
     free(w.set_aside);

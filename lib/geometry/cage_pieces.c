@@ -38,6 +38,7 @@ typedef struct scene {
     const int64_t *meet_start; /* (items + 1) intersecting triangles of each triangle */
     const int32_t *meet;
     int64_t tet;
+    int order[4];        /* of its corners, as its mirror image has them */
     const int32_t *list; /* items of this tet */
     int32_t count;
     int32_t *parent; /* (nodes + count) */
@@ -227,7 +228,8 @@ static void probe_between(scene *s)
     }
     for (int k = 0; k < count; k++)
         for (int i = 3; i >= 0; i--)
-            w[k] = probe(s, node(s, i), node_element(s, i), point[k], element[k], node_winding(s, i), element[k]);
+            w[k] = probe(s, node(s, s->order[i]), node_element(s, s->order[i]), point[k], element[k],
+                         node_winding(s, s->order[i]), element[k]);
     for (int k = 0; k < count; k++)
         for (int j = k + 1; j < count; j++) {
             int32_t item = s->list[element[k] - s->nodes];
@@ -235,7 +237,7 @@ static void probe_between(scene *s)
             if (find_root(s->parent, element[k]) == find_root(s->parent, element[j])) continue;
             if (item < s->surface->t) {
                 su_sub3(corner(s, item, 1), corner(s, item, 0), u), su_sub3(corner(s, item, 2), corner(s, item, 0), v);
-                su_cross3(u, v, n), su_sub3(point[j], point[k], d), su_sub3(point[k], node(s, 0), from);
+                su_cross3(u, v, n), su_sub3(point[j], point[k], d), su_sub3(point[k], node(s, s->order[0]), from);
                 if (su_dot3(d, n) * su_dot3(from, n) > 0.0) start -= su_dot3(from, n) > 0.0 ? 1.0 : -1.0;
             }
             /* the far end's own triangle is met at the end of the probe and must not count on the way */
@@ -390,7 +392,8 @@ static void number_pieces(scene *s, int32_t *name, su_pieces *out)
 {
     int64_t e = s->tet, t = s->lattice->t;
     for (int32_t k = 0; k < s->nodes + s->count; k++) name[k] = -1;
-    for (int32_t k = 0; k < s->nodes + s->count; k++) {
+    for (int32_t j = 0; j < s->nodes + s->count; j++) {
+        int32_t k = j < s->nodes ? j - j % 4 + s->order[j % 4] : j;
         s->layer = k / 4;
         bool counts = k >= s->nodes || node_winding(s, k % 4) > 0.5;
         int32_t root = find_root(s->parent, k);
@@ -424,6 +427,7 @@ static su_status pieces_of_tet(scene *s, int32_t **name, su_pieces *out, int64_t
         memset(all + *layers_room, 0, (size_t)(grown - *layers_room) * sizeof *all);
         out->layers_of = all, *layers_room = grown;
     }
+    su_lattice_corner_order(lattice, &s->items->mirror, s->tet, s->order);
     find_pieces(s);
     number_pieces(s, *name, out);
     if (out->count == before) out->count++; /* inside for the skin as a whole, in no layer */

@@ -2,9 +2,11 @@
 
 #include "core/memory.h"
 #include "geometry/boxtree.h"
+#include "geometry/distance.h"
 #include "geometry/embed.h"
 #include "geometry/grade.h"
 #include "geometry/intersect.h"
+#include "geometry/mirrored_triangles.h"
 #include "geometry/shape_change.h"
 #include "geometry/mat3.h"
 #include "geometry/tetgen.h"
@@ -356,6 +358,32 @@ static double mean_misfit(const su_surface *s, const double *misfit)
     return area > 0 ? sqrt(sum / area) : 0;
 }
 
+/* Poses turn one side and another at the other: what a place asks for its mirror image does, too. */
+static su_status mirror_misfit(const around *a, double *misfit, su_error *err)
+{
+    const su_surface *s = a->surface;
+    double near = SU_MIRROR_NEAR * s->diagonal, *own = NULL;
+    su_boxtree tree = {0};
+    su_status status = SU_OK;
+    if (a->items.mirror.axis < 0) return SU_OK;
+    SU_GO(SU_ALLOC(&own, s->n, "skin shapes", err));
+    memcpy(own, misfit, (size_t)s->n * sizeof *own);
+    SU_GO(su_boxtree_of_triangles(s->x, s->t, s->triangles, &tree, err));
+#pragma omp parallel for num_threads(a->settings->threads) schedule(dynamic, 256)
+    for (int64_t v = 0; v < s->n; v++) {
+        double image[3], bary[3], there = 0;
+        int32_t triangle;
+        su_mirror_image(&a->items.mirror, s->x + 3 * v, image);
+        su_closest_point(&tree, s->x, s->triangles, image, near, &triangle, bary);
+        for (int i = 0; i < 3 && triangle >= 0; i++) there += bary[i] * own[s->triangles[3 * (int64_t)triangle + i]];
+        misfit[v] = fmax(own[v], there);
+    }
+done:
+    su_boxtree_free(&tree);
+    free(own);
+    return status;
+}
+
 /* Cell size that the shapes ask for at each item; none (a->wanted stays NULL) where uniform tets can follow them. */
 static su_status follow_shapes(around *a, double cell, su_error *err)
 {
@@ -365,6 +393,7 @@ static su_status follow_shapes(around *a, double cell, su_error *err)
     SU_GO(SU_ALLOC(&misfit, s->n, "skin shapes", err));
     SU_GO(su_shape_change(s->n, s->x, a->settings->poses, a->shapes, RADIUS * cell, a->settings->threads, misfit, err));
     if (!(mean_misfit(s, misfit) > BAD * s->diagonal)) goto done;
+    SU_GO(mirror_misfit(a, misfit, err));
     SU_GO(SU_ALLOC(&a->wanted, a->items.count, "skin shapes", err));
     for (int64_t k = 0; k < a->items.count; k++) {
         double worst = 0;
@@ -391,17 +420,21 @@ static su_status take_shapes(around *a, su_error *err)
     return SU_OK;
 }
 
-static su_status build_around(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
-                              su_error *err)
+static su_status build_around(const su_surface *given, const su_flesh_settings *settings, su_flesh *out, su_error *err)
 {
     enum { TRIES = 6 };
     static const double MEAN_EDGE = 0.923; /* of the lattice, over its cell */
     su_status status = SU_OK;
+    su_mirror mirror;
+    su_surface ordered = {0};
+    const su_surface *surface = &ordered;
     around a = {.surface = surface, .settings = settings};
     su_cage cage = {0};
     double cell = settings->edge_length / MEAN_EDGE;
     bool counted = settings->edge_length <= 0.0;
-    SU_GO(su_lattice_items_create(surface, &a.items, err));
+    SU_GO(su_mirror_find(given, &mirror, err));
+    SU_GO(su_mirrored_triangles(given, &mirror, &ordered, err));
+    SU_GO(su_lattice_items_create(surface, &mirror, &a.items, err));
     SU_GO(take_shapes(&a, err));
     SU_GO(su_parting_create(surface, settings->poses, a.shapes, &a.parting, err));
     out->parting = a.parting.classes - 1;
@@ -447,6 +480,7 @@ done:
     su_parting_free(&a.parting);
     free(a.shapes), free(a.thickness), free(a.wanted), free(a.size);
     su_cage_free(&cage);
+    su_mirrored_triangles_free(&ordered);
     return status;
 }
 

@@ -59,6 +59,7 @@ typedef struct grade {
     int64_t *star_start; /* (n + 2) */
     int32_t *star;
     uint8_t *longest; /* (t) which of the six edges */
+    int64_t *place;   /* (t,3) the sum of the corners in parts of a cell, the same for the mirror image */
     uint8_t *wanted;  /* (t) */
     uint8_t *halved;  /* (t) bisected in this round: its corners are no longer those the stars were made from */
     int32_t *stack;   /* (t) */
@@ -69,7 +70,8 @@ static const int edges[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
 static void grade_free(grade *g)
 {
     free(g->x), free(g->winding), free(g->tets), free(g->item_first), free(g->item_count), free(g->pool);
-    free(g->star_start), free(g->star), free(g->longest), free(g->wanted), free(g->halved), free(g->stack);
+    free(g->star_start), free(g->star), free(g->longest), free(g->place), free(g->wanted), free(g->halved),
+        free(g->stack);
 }
 
 /* Room for `wanted` elements; *room counts how many there is room for. */
@@ -85,11 +87,38 @@ static su_status grow(void *pointer, int64_t *room, int64_t wanted, size_t size,
     return SU_OK;
 }
 
-/* A strict order of all edges: by length, then by their ends. Lengths of a lattice's edges are exact in double up to
- * rounding of the origin, hence the tolerance. */
+/* Places are told apart in parts of a cell: nodes lie at halves of halves of cells. */
+#define PARTS_OF_CELL 1048576.0 /* twenty bisections */
+
+/* The sum of two nodes, across the plane of symmetry from there. */
+static void sum_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
+{
+    const su_mirror *mirror = &g->items->mirror;
+    for (int i = 0; i < 3; i++) {
+        double from = i == mirror->axis ? mirror->at : g->origin[i];
+        double sum = (g->x[3 * (int64_t)a + i] - from) + (g->x[3 * (int64_t)b + i] - from);
+        out[i] = llround(sum / g->cell * PARTS_OF_CELL);
+    }
+}
+
+/* Twice the middle of an edge; edges that are each other's mirror images have the same one. */
+static void middle_of(const grade *g, int32_t a, int32_t b, int64_t out[3])
+{
+    int axis = g->items->mirror.axis;
+    sum_of(g, a, b, out);
+    if (axis >= 0) out[axis] = llabs(out[axis]);
+}
+
+/* A strict order of the edges of a tet, the same for its mirror image: by length, then by their middles, then (a tet
+ * across the plane has edges that are each other's images) by their ends. Lengths of a lattice's edges are exact in
+ * double up to rounding of the origin, hence the tolerance. */
 static bool longer(const grade *g, int32_t a, int32_t b, double length, int32_t c, int32_t d, double than)
 {
     if (fabs(length - than) > 1e-6 * g->cell * g->cell) return length > than;
+    int64_t p[3], q[3];
+    middle_of(g, a, b, p), middle_of(g, c, d, q);
+    for (int i = 0; i < 3; i++)
+        if (p[i] != q[i]) return p[i] < q[i];
     int32_t low = a < b ? a : b, high = a < b ? b : a, low2 = c < d ? c : d, high2 = c < d ? d : c;
     return low != low2 ? low < low2 : high < high2;
 }
@@ -206,10 +235,12 @@ static su_status inherit_items(grade *g, int64_t child, int64_t first, int32_t c
 
 static su_status room_for_tet(grade *g, su_error *err)
 {
-    int64_t corners = 4 * g->t_room, first = g->t_room, count = g->t_room;
+    int64_t corners = 4 * g->t_room, first = g->t_room, count = g->t_room, longest = g->t_room, place = 3 * g->t_room;
     SU_TRY(grow(&g->tets, &corners, 4 * (g->t + 1), sizeof *g->tets, err));
     SU_TRY(grow(&g->item_first, &first, corners / 4, sizeof *g->item_first, err));
     SU_TRY(grow(&g->item_count, &count, corners / 4, sizeof *g->item_count, err));
+    SU_TRY(grow(&g->longest, &longest, corners / 4, sizeof *g->longest, err));
+    SU_TRY(grow(&g->place, &place, 3 * (corners / 4), sizeof *g->place, err));
     g->t_room = corners / 4;
     return SU_OK;
 }
@@ -223,6 +254,17 @@ static su_status add_middle(grade *g, int32_t a, int32_t b, su_error *err)
     for (int i = 0; i < 3; i++) g->x[3 * g->n + i] = 0.5 * (g->x[3 * (int64_t)a + i] + g->x[3 * (int64_t)b + i]);
     g->winding[g->n++] = NAN;
     return SU_OK;
+}
+
+static void find_place(grade *g, int64_t e)
+{
+    const su_mirror *mirror = &g->items->mirror;
+    for (int i = 0; i < 3; i++) {
+        double from = i == mirror->axis ? mirror->at : g->origin[i], sum = 0;
+        for (int k = 0; k < 4; k++) sum += g->x[3 * (int64_t)g->tets[4 * e + k] + i] - from;
+        g->place[3 * e + i] = llround(sum / g->cell * PARTS_OF_CELL);
+        if (i == mirror->axis) g->place[3 * e + i] = llabs(g->place[3 * e + i]);
+    }
 }
 
 static su_status bisect_edge(grade *g, int32_t a, int32_t b, su_error *err)
@@ -243,7 +285,39 @@ static su_status bisect_edge(grade *g, int32_t a, int32_t b, su_error *err)
         if (!count) g->winding[middle] = g->winding[a];
         SU_TRY(inherit_items(g, e, first, count, err));
         SU_TRY(inherit_items(g, child, first, count, err));
+        find_longest(g, e), find_longest(g, child);
+        find_place(g, e), find_place(g, child);
     }
+    return SU_OK;
+}
+
+static uint64_t mix(const int64_t place[3])
+{
+    uint64_t z = 0;
+    for (int i = 0; i < 3; i++) z = (z ^ (uint64_t)place[i]) * 0x9e3779b97f4a7c15u, z ^= z >> 32;
+    return z;
+}
+
+/* What is wanted of a tet is wanted of its mirror image: nearly the same sizes may lie on either side of its length. */
+static su_status mirror_wishes(grade *g, su_error *err)
+{
+    int64_t wanted = 0;
+    uint64_t slots = 16;
+    int32_t *slot; /* index + 1 of wanted tets by their places; 0: free */
+    for (int64_t e = 0; e < g->t; e++) wanted += g->wanted[e];
+    if (g->items->mirror.axis < 0 || wanted == 0) return SU_OK;
+    while (slots < 2 * (uint64_t)wanted) slots *= 2;
+    SU_TRY(SU_ALLOC(&slot, (int64_t)slots, "lattice tets", err));
+    for (int64_t e = 0; e < g->t; e++) {
+        uint64_t at = mix(g->place + 3 * e) & (slots - 1);
+        if (!g->wanted[e]) continue;
+        while (slot[at]) at = (at + 1) & (slots - 1);
+        slot[at] = (int32_t)e + 1;
+    }
+    for (int64_t e = 0; e < g->t; e++)
+        for (uint64_t at = mix(g->place + 3 * e) & (slots - 1); slot[at] && !g->wanted[e]; at = (at + 1) & (slots - 1))
+            g->wanted[e] = !memcmp(g->place + 3 * (int64_t)(slot[at] - 1), g->place + 3 * e, 3 * sizeof *g->place);
+    free(slot);
     return SU_OK;
 }
 
@@ -252,17 +326,15 @@ static su_status pass(grade *g, bool *changed, su_error *err)
 {
     int64_t count = 0, tets = g->t;
     SU_TRY(build_stars(g, err));
-    free(g->longest), free(g->wanted), free(g->halved), free(g->stack);
-    g->longest = g->wanted = g->halved = NULL, g->stack = NULL;
-    SU_TRY(SU_ALLOC(&g->longest, tets, "lattice tets", err));
+    free(g->wanted), free(g->halved), free(g->stack);
+    g->wanted = g->halved = NULL, g->stack = NULL;
     SU_TRY(SU_ALLOC(&g->wanted, tets, "lattice tets", err));
     SU_TRY(SU_ALLOC(&g->halved, tets, "lattice tets", err));
     SU_TRY(SU_ALLOC(&g->stack, tets, "lattice tets", err));
-    for (int64_t e = 0; e < tets; e++) {
-        find_longest(g, e);
-        g->wanted[e] = too_long(g, e);
+    for (int64_t e = 0; e < tets; e++) g->wanted[e] = too_long(g, e);
+    SU_TRY(mirror_wishes(g, err));
+    for (int64_t e = 0; e < tets; e++)
         if (g->wanted[e]) g->stack[count++] = (int32_t)e;
-    }
     *changed = count > 0;
     spread(g, count);
     for (int64_t e = 0; e < tets; e++) {
@@ -305,6 +377,8 @@ static su_status take(grade *g, const su_lattice *l, su_error *err)
     SU_TRY(SU_ALLOC(&g->tets, 4 * l->t, "lattice tets", err));
     SU_TRY(SU_ALLOC(&g->item_first, l->t, "lattice tets", err));
     SU_TRY(SU_ALLOC(&g->item_count, l->t, "lattice tets", err));
+    SU_TRY(SU_ALLOC(&g->longest, l->t, "lattice tets", err));
+    SU_TRY(SU_ALLOC(&g->place, 3 * l->t, "lattice tets", err));
     g->pool_count = g->pool_room = l->item_start[l->cut];
     SU_TRY(SU_ALLOC(&g->pool, g->pool_count, "lattice cuts", err));
     memcpy(g->x, l->x, (size_t)(3 * l->n) * sizeof *g->x);
@@ -376,6 +450,7 @@ su_status su_lattice_grade(const su_surface *surface, const su_lattice_items *it
     grade g = {.surface = surface, .items = items, .size = size};
     bool changed = true;
     SU_GO(take(&g, lattice, err));
+    for (int64_t e = 0; e < g.t; e++) find_longest(&g, e), find_place(&g, e);
     for (int k = 0; k < PASSES && changed; k++) SU_GO(pass(&g, &changed, err));
     SU_GO(find_windings(&g, threads, err));
     SU_GO(give(&g, lattice, err));

@@ -482,6 +482,64 @@ done:
     return status;
 }
 
+/* ---- orders that mirror images share ---- */
+
+/* Places of nodes and sums of four are told apart in parts of a cell: graded nodes lie at halves of halves. */
+#define PARTS_OF_CELL 1048576.0
+
+static void place_in_parts(const su_lattice *l, const su_mirror *mirror, const double x[3], int64_t out[3])
+{
+    for (int i = 0; i < 3; i++) {
+        out[i] = llround((x[i] - (i == mirror->axis ? mirror->at : l->origin[i])) / l->cell * PARTS_OF_CELL);
+        if (i == mirror->axis) out[i] = llabs(out[i]);
+    }
+}
+
+typedef struct ranked {
+    int64_t place[3];
+    int32_t tet;
+} ranked;
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const ranked *p = a, *q = b;
+    for (int i = 0; i < 3; i++)
+        if (p->place[i] != q->place[i]) return p->place[i] < q->place[i] ? -1 : 1;
+    return 0;
+}
+
+su_status su_lattice_rank(const su_lattice *lattice, const su_mirror *mirror, int32_t *rank, su_error *err)
+{
+    ranked *all;
+    for (int64_t e = 0; e < lattice->t; e++) rank[e] = (int32_t)e;
+    if (mirror->axis < 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&all, lattice->t, "lattice tets", err));
+    for (int64_t e = 0; e < lattice->t; e++) {
+        double middle[3] = {0, 0, 0};
+        for (int k = 0; k < 12; k++) middle[k % 3] += lattice->x[3 * (int64_t)lattice->tets[4 * e + k / 3] + k % 3] / 4;
+        place_in_parts(lattice, mirror, middle, all[e].place);
+        all[e].tet = (int32_t)e;
+    }
+    su_sort(all, (size_t)lattice->t, sizeof *all, compare_ranked);
+    for (int64_t k = 0; k < lattice->t; k++) rank[all[k].tet] = (int32_t)k;
+    free(all);
+    return SU_OK;
+}
+
+void su_lattice_corner_order(const su_lattice *lattice, const su_mirror *mirror, int64_t e, int out[4])
+{
+    ranked corner[4];
+    for (int i = 0; i < 4; i++) {
+        ranked own = {.tet = i};
+        int at = i;
+        if (mirror->axis >= 0)
+            place_in_parts(lattice, mirror, lattice->x + 3 * (int64_t)lattice->tets[4 * e + i], own.place);
+        for (; at > 0 && compare_ranked(&own, &corner[at - 1]) < 0; at--) corner[at] = corner[at - 1];
+        corner[at] = own;
+    }
+    for (int i = 0; i < 4; i++) out[i] = corner[i].tet;
+}
+
 void su_lattice_free(su_lattice *lattice)
 {
     free(lattice->x);
@@ -492,7 +550,8 @@ void su_lattice_free(su_lattice *lattice)
     memset(lattice, 0, sizeof *lattice);
 }
 
-su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *out, su_error *err)
+su_status su_lattice_items_create(const su_surface *surface, const su_mirror *mirror, su_lattice_items *out,
+                                  su_error *err)
 {
     su_status status = SU_OK;
     uint8_t *used = NULL;
@@ -509,7 +568,7 @@ su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *o
             items.corners[3 * k + i] = (int32_t)v;
             k += i == 2;
         }
-    SU_GO(su_mirror_find(surface, &items.mirror, err));
+    items.mirror = *mirror;
     *out = items;
     items.corners = NULL;
 done:

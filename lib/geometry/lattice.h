@@ -26,7 +26,8 @@ typedef struct su_lattice {
     int32_t *items;      /* items that meet each of these tets, ascending */
 } su_lattice;
 
-su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *out, su_error *err);
+su_status su_lattice_items_create(const su_surface *surface, const su_mirror *mirror, su_lattice_items *out,
+                                  su_error *err);
 void su_lattice_items_free(su_lattice_items *items);
 
 /* Only how many tets there would be, and how many of them meet the skin: cheap. progress may stop it, here and below.
@@ -37,6 +38,11 @@ su_status su_lattice_count(const su_surface *surface, const su_lattice_items *it
 su_status su_lattice_create(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
                             const su_progress *progress, su_lattice *out, su_error *err);
 void su_lattice_free(su_lattice *lattice);
+
+/* Orders in which mirror images stand at the same place, as far as tets are not their own: rank (t) of all tets by
+ * number, and the corners of one. Of what has no mirror image: as they are numbered. */
+su_status su_lattice_rank(const su_lattice *lattice, const su_mirror *mirror, int32_t *rank, su_error *err);
+void su_lattice_corner_order(const su_lattice *lattice, const su_mirror *mirror, int64_t e, int out[4]);
 
 /* Does a triangle (or point) meet a tet, or another triangle? p, q: corners. Separating axes; touching counts. */
 bool su_triangle_meets_tet(const double p[3][3], const double q[4][3]);

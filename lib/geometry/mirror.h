@@ -9,6 +9,12 @@ typedef struct su_mirror {
     double at; /* coordinate of the plane, m */
 } su_mirror;
 
+/* out may be x. */
+static inline void su_mirror_image(const su_mirror *mirror, const double x[3], double out[3])
+{
+    for (int i = 0; i < 3; i++) out[i] = i == mirror->axis ? 2 * mirror->at - x[i] : x[i];
+}
+
 /* The plane through the origin, the middle of the skin's box or the centroid of its area whose mirrored vertices lie
  * nearest to the skin. None where half of the vertices or more are farther from it than SU_MIRROR_NEAR of the diagonal
  * once mirrored: props and hair on one side leave a body its plane. */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -172,6 +174,48 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
+#define FOLDER "supple-tetgen-"
+
+/* Runs that were killed leave their folders behind, unlocked. */
+static void sweep(const char *base)
+{
+    DIR *list = opendir(base);
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        char path[400];
+        struct stat about;
+        if (strncmp(entry->d_name, FOLDER, strlen(FOLDER)) != 0) continue;
+        if (snprintf(path, sizeof path, "%s/%s", base, entry->d_name) >= (int)sizeof path) continue;
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (fstat(fd, &about) == 0 && about.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            remove_folder(path);
+        close(fd);
+    }
+    if (list) closedir(list);
+}
+
+/* A new folder (room for 400 bytes), locked for as long as *fd is open. Where the disk knows no locks, there is nothing
+ * that sweeps, either. */
+static su_status make_folder(const char *base, char *folder, int *fd, su_error *err)
+{
+    enum { TRIES = 100 };
+    struct stat locked, named;
+    for (int k = 0; k < TRIES; k++) {
+        snprintf(folder, 400, "%s/" FOLDER "XXXXXX", base);
+        if (!mkdtemp(folder)) break;
+        *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (*fd < 0 && errno != ENOENT) {
+            rmdir(folder);
+            break;
+        }
+        if (*fd < 0) continue; /* swept before it was locked */
+        flock(*fd, LOCK_SH);
+        if (fstat(*fd, &locked) == 0 && stat(folder, &named) == 0 && locked.st_ino == named.st_ino) return SU_OK;
+        close(*fd);
+    }
+    return su_fail(err, SU_AGAIN, "%s: cannot make a temporary folder (%s)", folder, strerror(errno));
+}
+
 su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *settings, su_tets *out, su_error *err)
 {
     su_status status = SU_OK;
@@ -180,9 +224,9 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
     const char *base = settings->folder ? settings->folder : "/tmp";
     double scale = WORK_DIAGONAL / surface->diagonal;
     char folder[400], path[460], nodes[460], elements[460], flags[100], volume[40] = "";
-    snprintf(folder, sizeof folder, "%s/supple-tetgen-XXXXXX", base);
-    if (!mkdtemp(folder))
-        return su_fail(err, SU_AGAIN, "%s: cannot make a temporary folder (%s)", folder, strerror(errno));
+    int lock = -1;
+    sweep(base);
+    SU_TRY(make_folder(base, folder, &lock, err));
     snprintf(path, sizeof path, "%s/skin.smesh", folder);
     snprintf(nodes, sizeof nodes, "%s/skin.1.node", folder);
     snprintf(elements, sizeof elements, "%s/skin.1.ele", folder);
@@ -216,6 +260,7 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
     memset(&mesh, 0, sizeof mesh);
 done:
     remove_folder(folder);
+    close(lock);
     su_tets_free(&mesh);
     return status;
 }

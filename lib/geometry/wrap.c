@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
+#include "geometry/twins.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +23,13 @@ su_wrap_settings su_wrap_defaults(void) { return (su_wrap_settings){.angle = 15.
 #define ANY_SHAPE 1.999
 /* Vertices farther than this from the skin, after two passes that pulled them to it, are tips. */
 #define TIP_REACH 0.12
+enum { RING = 80, STAR = 80 }; /* of two tips: vertices around them; tets around each */
 /* A smoothed star must get better by so much to be worth the move. */
 #define BETTER 0.999
+
+/* A node is pushed out with its twin where that is no deeper than this many times what is shallow; else skin differs
+ * there, and each goes its own way. */
+#define MATE_DEPTH 2
 
 /* A point may leave its tet by this much before it counts as outside. */
 static const double LOOSE = -1e-12;
@@ -41,7 +47,8 @@ typedef struct wrap {
     uint8_t *touched;     /* (n) moved, or next to what moved or went, since the last smoothing */
     int32_t *open_faces;  /* (n) boundary faces at each vertex */
     int32_t *head, *next; /* points of each tet */
-    int32_t exempt;       /* tets at this vertex may get any shape (they are about to go); -1: none */
+    su_twins twins;       /* vertices move, and tets go, together with their mirror images */
+    int32_t exempt[2];    /* tets at these vertices may get any shape (they are about to go); -1: none */
     int32_t *moved;       /* new tets of the points around the vertex at work */
     int32_t *around;      /* those points */
     int64_t room;
@@ -52,6 +59,35 @@ static void wrap_free(wrap *w)
     free(w->cell), free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched),
         free(w->open_faces);
     free(w->head), free(w->next), free(w->moved), free(w->around);
+    su_twins_free(&w->twins);
+}
+
+/* v and its twin; how many that are. */
+static int mates(const wrap *w, int32_t v, int32_t out[2])
+{
+    out[0] = v, out[1] = w->twins.vertex[v];
+    return out[1] < 0 || out[1] == v ? 1 : 2;
+}
+
+/* Of two twins the first one has the say. */
+static bool follows(const wrap *w, int64_t v) { return w->twins.vertex[v] >= 0 && w->twins.vertex[v] < v; }
+
+static void part(wrap *w, int32_t v)
+{
+    int32_t other = w->twins.vertex[v];
+    if (other >= 0) w->twins.vertex[other] = -1;
+    w->twins.vertex[v] = -1;
+}
+
+/* Places are exact images of each other, not within rounding. */
+static void align_twins(wrap *w)
+{
+    double *x = w->cage->mesh.x;
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        int32_t other = w->twins.vertex[v];
+        if (other == v) x[3 * v + w->twins.mirror.axis] = w->twins.mirror.at;
+        if (other > v) su_mirror_image(&w->twins.mirror, x + 3 * v, x + 3 * (int64_t)other);
+    }
 }
 
 static su_status wrap_init(wrap *w, su_error *err)
@@ -83,6 +119,8 @@ static su_status wrap_init(wrap *w, su_error *err)
         int32_t tet = w->cage->points[k].tet;
         w->next[k] = w->head[tet], w->head[tet] = (int32_t)k;
     }
+    SU_TRY(su_twins_find(w->surface, w->items, w->cage, &w->twins, err));
+    align_twins(w);
     return SU_OK;
 }
 
@@ -123,10 +161,8 @@ static double smallest_bary(const wrap *w, int32_t e, const double p[3])
     return fmin(fmin(bary[0], bary[1]), fmin(bary[2], bary[3]));
 }
 
-/* Tet around v that holds p, the present one first; -1: none. */
-static int32_t holder(const wrap *w, int32_t v, int32_t present, const double p[3])
+static int32_t holder_around(const wrap *w, int32_t v, const double p[3])
 {
-    if (smallest_bary(w, present, p) >= LOOSE) return present;
     for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
         if (!w->dead[w->star[k]] && smallest_bary(w, w->star[k], p) >= LOOSE) return w->star[k];
     return -1;
@@ -138,37 +174,71 @@ static bool has_corner(const wrap *w, int32_t e, int32_t v)
     return tet[0] == v || tet[1] == v || tet[2] == v || tet[3] == v;
 }
 
-/* Moves v when no tet around it gets worse than `limit` (or than it was) and no point gets out. */
-static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
+static bool neighbours(const wrap *w, int32_t a, int32_t b)
 {
-    double *x = w->cage->mesh.x + 3 * (int64_t)v, old[3];
-    memcpy(old, x, sizeof old);
-    memcpy(x, to, sizeof old);
-    bool good = true;
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++) {
-        if (w->dead[w->star[k]]) continue;
-        double bad = badness(&w->cage->mesh, w->star[k]);
-        good = bad <= limit || (bad < 2.0 && w->exempt >= 0 && has_corner(w, w->star[k], w->exempt));
+    for (int64_t k = w->star_start[a]; k < w->star_start[a + 1]; k++)
+        if (!w->dead[w->star[k]] && has_corner(w, w->star[k], b)) return true;
+    return false;
+}
+
+/* Do all tets around the vertex keep a shape within `limit`? Those at `seen` (-1: none) were looked at. */
+static bool shapes_hold(const wrap *w, int32_t v, int32_t seen, double limit)
+{
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        int32_t e = w->star[k];
+        if (w->dead[e] || (seen >= 0 && has_corner(w, e, seen))) continue;
+        double bad = badness(&w->cage->mesh, e);
+        bool exempt = (w->exempt[0] >= 0 && has_corner(w, e, w->exempt[0])) ||
+                      (w->exempt[1] >= 0 && has_corner(w, e, w->exempt[1]));
+        if (bad > limit && !(bad < 2.0 && exempt)) return false;
     }
-    int64_t count = 0;
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++) {
-        if (w->dead[w->star[k]]) continue;
-        for (int32_t p = w->head[w->star[k]]; p >= 0 && good; p = w->next[p]) {
-            w->around[count] = p;
-            w->moved[count] = holder(w, v, w->star[k], w->cage->points[p].p);
-            good = w->moved[count++] >= 0;
+    return true;
+}
+
+/* Finds the points around the vertex their new tets, there or around `other` (-1: none), whose own tets were looked
+ * at; false where one gets out. */
+static bool points_stay(wrap *w, int32_t v, int32_t other, bool other_seen, int64_t *count)
+{
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        int32_t e = w->star[k];
+        if (w->dead[e] || (other_seen && has_corner(w, e, other))) continue;
+        for (int32_t p = w->head[e]; p >= 0; p = w->next[p]) {
+            const double *at = w->cage->points[p].p;
+            int32_t tet = smallest_bary(w, e, at) >= LOOSE ? e : holder_around(w, v, at);
+            if (tet < 0 && other >= 0) tet = holder_around(w, other, at);
+            if (tet < 0) return false;
+            w->around[*count] = p, w->moved[(*count)++] = tet;
         }
     }
+    return true;
+}
+
+/* Moves v, and its twin to the mirrored place, when no tet around them gets worse than `limit` and no point gets out.
+ */
+static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
+{
+    double *x = w->cage->mesh.x, old[2][3];
+    int32_t who[2];
+    int count = mates(w, v, who);
+    bool touching = count == 2 && neighbours(w, who[0], who[1]), good = true;
+    for (int i = 0; i < count; i++) memcpy(old[i], x + 3 * (int64_t)who[i], sizeof old[i]);
+    memcpy(x + 3 * (int64_t)v, to, sizeof old[0]);
+    if (count == 2) su_mirror_image(&w->twins.mirror, to, x + 3 * (int64_t)who[1]);
+    int64_t points = 0;
+    for (int i = 0; i < count && good; i++) good = shapes_hold(w, who[i], touching && i ? who[0] : -1, limit);
+    for (int i = 0; i < count && good; i++)
+        good = points_stay(w, who[i], touching ? who[1 - i] : -1, touching && i, &points);
     if (!good) {
-        memcpy(x, old, sizeof old);
+        for (int i = 0; i < count; i++) memcpy(x + 3 * (int64_t)who[i], old[i], sizeof old[i]);
         return false;
     }
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
-        if (w->dead[w->star[k]]) continue;
-        w->head[w->star[k]] = -1;
-        for (int i = 0; i < 4; i++) w->touched[w->cage->mesh.tets[4 * (int64_t)w->star[k] + i]] = 1;
-    }
-    for (int64_t k = count - 1; k >= 0; k--) {
+    for (int i = 0; i < count; i++)
+        for (int64_t k = w->star_start[who[i]]; k < w->star_start[who[i] + 1]; k++) {
+            if (w->dead[w->star[k]]) continue;
+            w->head[w->star[k]] = -1;
+            for (int j = 0; j < 4; j++) w->touched[w->cage->mesh.tets[4 * (int64_t)w->star[k] + j]] = 1;
+        }
+    for (int64_t k = points - 1; k >= 0; k--) {
         int32_t p = w->around[k], tet = w->moved[k];
         w->cage->points[p].tet = tet;
         w->next[p] = w->head[tet], w->head[tet] = p;
@@ -226,10 +296,12 @@ static bool removable(const wrap *w, int32_t e)
     }
 }
 
-static void remove_tet(wrap *w, int32_t e)
+/* neighbour: receives what restore_tet wants. */
+static void remove_tet(wrap *w, int32_t e, int32_t neighbour[4])
 {
     const int32_t *tets = w->cage->mesh.tets;
     w->dead[e] = 1;
+    memcpy(neighbour, w->neighbour + 4 * (int64_t)e, 4 * sizeof *neighbour);
     for (int i = 0; i < 4; i++) w->touched[tets[4 * (int64_t)e + i]] = 1;
     for (int f = 0; f < 4; f++) {
         int64_t side = 4 * (int64_t)e + f;
@@ -242,20 +314,48 @@ static void remove_tet(wrap *w, int32_t e)
     }
 }
 
-/* Removes boundary tets that hold no point of the skin and no node inside it. */
+/* The last that went comes back first. */
+static void restore_tet(wrap *w, int32_t e, const int32_t neighbour[4])
+{
+    const int32_t *tets = w->cage->mesh.tets;
+    w->dead[e] = 0;
+    for (int f = 0; f < 4; f++) {
+        int32_t other = neighbour[f];
+        w->neighbour[4 * (int64_t)e + f] = other;
+        for (int i = 0; i < 3; i++) w->open_faces[tets[4 * (int64_t)e + su_tet_face[f][i]]] += other < 0 ? 1 : -1;
+        for (int g = 0; other >= 0 && g < 4; g++) {
+            const int32_t *corner = tets + 4 * (int64_t)other;
+            if (!has_corner(w, e, corner[g])) w->neighbour[4 * (int64_t)other + g] = e;
+        }
+    }
+}
+
+/* Holds no point of the skin, and no node inside it. */
+static bool tet_empty(const wrap *w, int32_t e)
+{
+    if (w->dead[e] || w->head[e] >= 0) return false;
+    for (int i = 0; i < 4; i++)
+        if (w->cage->inside[w->cage->mesh.tets[4 * (int64_t)e + i]]) return false;
+    return true;
+}
+
+/* Removes boundary tets that are empty, as their twins are. */
 static int64_t peel(wrap *w)
 {
-    const su_tets *m = &w->cage->mesh;
     int64_t removed = 0, before;
     do {
         before = removed;
-        for (int64_t e = 0; e < m->t; e++) {
-            if (w->dead[e] || w->head[e] >= 0) continue;
-            bool inside = false;
-            for (int i = 0; i < 4; i++) inside |= w->cage->inside[m->tets[4 * e + i]];
-            if (inside || !removable(w, (int32_t)e)) continue;
-            remove_tet(w, (int32_t)e);
-            removed++;
+        for (int32_t e = 0; e < w->cage->mesh.t; e++) {
+            int32_t twin = w->twins.tet[e], own[4], other[4];
+            bool two = twin >= 0 && twin != e;
+            if ((two && twin < e) || !tet_empty(w, e) || (two && !tet_empty(w, twin)) || !removable(w, e)) continue;
+            remove_tet(w, e, own);
+            if (two && !removable(w, twin)) {
+                restore_tet(w, e, own);
+                continue;
+            }
+            if (two) remove_tet(w, twin, other);
+            removed += 1 + two;
         }
     } while (removed > before);
     return removed;
@@ -301,76 +401,133 @@ static bool step_towards(wrap *w, int32_t v, const double target[3], double limi
     return false;
 }
 
+/* Where a vertex would go by itself; false: it would stay. */
+typedef bool wish_of(const wrap *w, int32_t v, double by, double target[3]);
+
+/* The mean of what a vertex and its twin, mirrored, wish; in the plane where it is its own. */
+static bool common_wish(const wrap *w, int32_t v, wish_of *wish, double by, double target[3])
+{
+    int32_t who[2];
+    int count = mates(w, v, who), wishing = 0;
+    double sum[3] = {0, 0, 0};
+    for (int i = 0; i < count; i++) {
+        double own[3];
+        if (!wish(w, who[i], by, own)) continue;
+        if (i) su_mirror_image(&w->twins.mirror, own, own);
+        for (int j = 0; j < 3; j++) sum[j] += own[j];
+        wishing++;
+    }
+    for (int j = 0; j < 3 && wishing; j++) target[j] = sum[j] / wishing;
+    if (w->twins.vertex[v] == v) target[w->twins.mirror.axis] = w->twins.mirror.at;
+    return wishing > 0;
+}
+
+/* A little outside the skin, where the node is no deeper inside it than `reach` cells. */
+static bool out_of_skin(const wrap *w, int32_t v, double reach, double target[3])
+{
+    double offset = w->settings->offset * w->cell[v];
+    double closest[3], normal[3], distance, d[3];
+    const double *x = w->cage->mesh.x + 3 * (int64_t)v;
+    if (!w->cage->inside[v] || !skin_near(w, v, closest, &distance, normal) || distance > reach * w->cell[v])
+        return false;
+    su_sub3(closest, x, d);
+    if (distance < AT_SKIN * w->cell[v]) memcpy(d, normal, sizeof d);
+    double length = su_norm3(d);
+    for (int i = 0; i < 3; i++) target[i] = closest[i] + (length > 0.0 ? d[i] / length : 0.0) * offset;
+    return true;
+}
+
 /* Nodes a little inside the skin go a little outside, so that the tets beyond them become empty. */
 static void push_shallow(wrap *w, double reach, double limit)
 {
-    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
-        double offset = w->settings->offset * w->cell[v];
-        double closest[3], normal[3], distance, target[3], d[3];
-        const double *x = w->cage->mesh.x + 3 * v;
-        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) ||
-            distance > reach * w->cell[v])
-            continue;
-        su_sub3(closest, x, d);
-        if (distance < AT_SKIN * w->cell[v]) memcpy(d, normal, sizeof d);
-        double length = su_norm3(d);
-        for (int i = 0; i < 3; i++) target[i] = closest[i] + (length > 0.0 ? d[i] / length : 0.0) * offset;
-        if (try_move(w, (int32_t)v, target, limit)) w->cage->inside[v] = 0;
+    for (int32_t v = 0; v < w->cage->mesh.n; v++) {
+        int32_t who[2];
+        double target[3], unused[3];
+        bool wishes[2] = {false, false};
+        if (follows(w, v)) continue;
+        int count = mates(w, v, who);
+        for (int i = 0; i < count; i++) wishes[i] = out_of_skin(w, who[i], reach, target);
+        for (int i = 0; i < 2; i++) {
+            int32_t mate = who[1 - i];
+            if (count == 1 || !wishes[i] || wishes[1 - i] || !w->cage->inside[mate]) continue;
+            if (!out_of_skin(w, mate, MATE_DEPTH * reach, unused)) part(w, v);
+        }
+        count = mates(w, v, who);
+        if (!common_wish(w, v, out_of_skin, reach, target) || !try_move(w, v, target, limit)) continue;
+        for (int i = 0; i < count; i++) w->cage->inside[who[i]] = 0;
     }
+}
+
+/* `rate` of the way to the skin, of a boundary vertex farther than the offset. */
+static bool to_skin(const wrap *w, int32_t v, double rate, double target[3])
+{
+    double offset = w->settings->offset * w->cell[v];
+    double closest[3], normal[3], distance;
+    const double *x = w->cage->mesh.x + 3 * (int64_t)v;
+    if (!w->open_faces[v] || w->cage->inside[v] || !skin_near(w, v, closest, &distance, normal)) return false;
+    if (distance <= offset) return false;
+    double share = rate * (distance - offset) / distance;
+    for (int i = 0; i < 3; i++) target[i] = x[i] + share * (closest[i] - x[i]);
+    return true;
 }
 
 /* Boundary vertices approach the skin. */
 static void pull(wrap *w, double rate, double limit)
 {
-    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
-        double offset = w->settings->offset * w->cell[v];
-        double closest[3], normal[3], distance, target[3];
-        const double *x = w->cage->mesh.x + 3 * v;
-        if (!w->open_faces[v] || w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal)) continue;
-        if (distance <= offset) continue;
-        double share = rate * (distance - offset) / distance;
-        for (int i = 0; i < 3; i++) target[i] = x[i] + share * (closest[i] - x[i]);
-        step_towards(w, (int32_t)v, target, limit, 2);
-    }
+    double target[3];
+    for (int32_t v = 0; v < w->cage->mesh.n; v++)
+        if (!follows(w, v) && common_wish(w, v, to_skin, rate, target)) step_towards(w, v, target, limit, 2);
 }
 
-/* Towards the middle of the neighbours, boundary vertices within the boundary's tangent plane; only where angles
- * improve. */
+/* The middle of the neighbours, of a boundary vertex within the boundary's tangent plane. */
+static bool to_middle(const wrap *w, int32_t v, double unused, double target[3])
+{
+    (void)unused;
+    const su_tets *m = &w->cage->mesh;
+    double sum[3] = {0, 0, 0}, normal[3] = {0, 0, 0};
+    const double *x = m->x + 3 * (int64_t)v;
+    int64_t count = 0;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        int64_t e = w->star[k];
+        if (w->dead[e]) continue;
+        for (int f = 0; f < 4; f++) {
+            if (m->tets[4 * e + f] == v || (w->open_faces[v] && w->neighbour[4 * e + f] >= 0)) continue;
+            /* inner: every corner around; boundary: the corners of the boundary faces at v */
+            const int32_t *tet = m->tets + 4 * e;
+            double u[3], t[3], n[3];
+            for (int i = 0; i < 3; i++) {
+                int32_t c = tet[su_tet_face[f][i]];
+                if (c == v) continue;
+                for (int j = 0; j < 3; j++) sum[j] += m->x[3 * (int64_t)c + j];
+                count++;
+            }
+            su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][1]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], u);
+            su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][2]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], t);
+            su_cross3(u, t, n);
+            for (int j = 0; j < 3; j++) normal[j] += n[j];
+        }
+    }
+    if (!count) return false;
+    double length = su_norm3(normal), along = 0.0;
+    for (int j = 0; j < 3; j++) target[j] = sum[j] / (double)count - x[j];
+    if (w->open_faces[v] && length > 0.0) along = su_dot3(target, normal) / (length * length);
+    for (int j = 0; j < 3; j++) target[j] += x[j] - along * normal[j];
+    return true;
+}
+
+/* Towards the middle of the neighbours; only where angles improve. */
 static void smooth(wrap *w)
 {
-    const su_tets *m = &w->cage->mesh;
-    for (int64_t v = 0; v < m->n; v++) {
-        if (!w->touched[v]) continue;
-        w->touched[v] = 0;
-        double sum[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, target[3];
-        const double *x = m->x + 3 * v;
-        int64_t count = 0;
-        for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
-            int64_t e = w->star[k];
-            if (w->dead[e]) continue;
-            for (int f = 0; f < 4; f++) {
-                if (m->tets[4 * e + f] == v || (w->open_faces[v] && w->neighbour[4 * e + f] >= 0)) continue;
-                /* inner: every corner around; boundary: the corners of the boundary faces at v */
-                const int32_t *tet = m->tets + 4 * e;
-                double u[3], t[3], n[3];
-                for (int i = 0; i < 3; i++) {
-                    int32_t c = tet[su_tet_face[f][i]];
-                    if (c == v) continue;
-                    for (int j = 0; j < 3; j++) sum[j] += m->x[3 * (int64_t)c + j];
-                    count++;
-                }
-                su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][1]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], u);
-                su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][2]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], t);
-                su_cross3(u, t, n);
-                for (int j = 0; j < 3; j++) normal[j] += n[j];
-            }
-        }
-        if (!count) continue;
-        double length = su_norm3(normal), along = 0.0;
-        for (int j = 0; j < 3; j++) target[j] = sum[j] / (double)count - x[j];
-        if (w->open_faces[v] && length > 0.0) along = su_dot3(target, normal) / (length * length);
-        for (int j = 0; j < 3; j++) target[j] += x[j] - along * normal[j];
-        step_towards(w, (int32_t)v, target, BETTER * star_badness(w, (int32_t)v), 2);
+    for (int32_t v = 0; v < w->cage->mesh.n; v++) {
+        int32_t who[2];
+        double target[3], worst = 0;
+        int count = mates(w, v, who);
+        bool touched = false;
+        if (follows(w, v)) continue;
+        for (int i = 0; i < count; i++) touched = touched || w->touched[who[i]], w->touched[who[i]] = 0;
+        if (!touched || !common_wish(w, v, to_middle, 0, target)) continue;
+        for (int i = 0; i < count; i++) worst = fmax(worst, star_badness(w, who[i]));
+        step_towards(w, v, target, BETTER * worst, 2);
     }
 }
 
@@ -408,51 +565,116 @@ static bool star_empty(const wrap *w, int32_t v)
     return true;
 }
 
-/* A tip that could not come nearer to the skin: its neighbours go towards it until the tets below hold all points, then
- * its own tets go. Where that does not work out everything is put back. */
+/* What surrounds a tip and its twin: each vertex once, with neither its own twin nor the tips. */
+typedef struct ring {
+    int32_t vertex[RING];
+    double towards[RING][3]; /* the tip next to it, or the middle of both */
+    int count;
+} ring;
+
+static bool find_ring(const wrap *w, const int32_t *tips, int tip_count, ring *out)
+{
+    const su_tets *m = &w->cage->mesh;
+    int at_tip[RING];
+    out->count = 0;
+    for (int tip = 0; tip < tip_count; tip++)
+        for (int64_t k = w->star_start[tips[tip]]; k < w->star_start[tips[tip] + 1]; k++)
+            for (int i = 0; i < 4 && !w->dead[w->star[k]]; i++) {
+                int32_t c = m->tets[4 * (int64_t)w->star[k] + i];
+                const double *x = m->x + 3 * (int64_t)tips[tip];
+                int j = 0;
+                if (c == tips[0] || (tip_count == 2 && c == tips[1])) continue;
+                double place[3] = {x[0], x[1], x[2]};
+                if (follows(w, c)) c = w->twins.vertex[c], su_mirror_image(&w->twins.mirror, x, place);
+                while (j < out->count && out->vertex[j] != c) j++;
+                if (j == out->count) {
+                    if (out->count == RING) return false;
+                    out->vertex[j] = c, at_tip[j] = tip, out->count++;
+                    memcpy(out->towards[j], place, sizeof place);
+                } else if (at_tip[j] != tip) {
+                    at_tip[j] = tip;
+                    for (int d = 0; d < 3; d++) out->towards[j][d] = (out->towards[j][d] + place[d]) / 2;
+                }
+            }
+    return true;
+}
+
+/* Removes the tets around the tips, or none. */
+static bool remove_stars(wrap *w, const int32_t *tips, int tip_count)
+{
+    int32_t gone[2 * STAR], neighbour[2 * STAR][4];
+    int count = 0;
+    bool good = true;
+    for (int tip = 0; tip < tip_count && good; tip++) {
+        good = tip_removable(w, tips[tip]);
+        for (int64_t k = w->star_start[tips[tip]]; k < w->star_start[tips[tip] + 1] && good; k++) {
+            if (w->dead[w->star[k]]) continue;
+            good = count < 2 * STAR;
+            if (good) remove_tet(w, w->star[k], neighbour[count]), gone[count++] = w->star[k];
+        }
+    }
+    while (!good && count-- > 0) restore_tet(w, gone[count], neighbour[count]);
+    return good;
+}
+
+static bool stars_empty(const wrap *w, const int32_t *tips, int tip_count)
+{
+    for (int tip = 0; tip < tip_count; tip++)
+        if (!star_empty(w, tips[tip])) return false;
+    return true;
+}
+
+/* A tip that could not come nearer to the skin, with its twin: neighbours go towards it until the tets below hold all
+ * points, then its own tets go. Where that does not work out everything is put back. */
 static bool remove_tip(wrap *w, int32_t v, double limit)
 {
-    enum { MOST = 40, ROUNDS = 3 };
+    enum { ROUNDS = 3 };
     const su_tets *m = &w->cage->mesh;
-    int32_t link[MOST], done[MOST * ROUNDS];
-    double old[MOST * ROUNDS][3];
-    int count = 0, moves = 0;
-    if (!tip_removable(w, v)) return false;
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
-        for (int i = 0; i < 4 && !w->dead[w->star[k]]; i++) {
-            int32_t c = m->tets[4 * (int64_t)w->star[k] + i];
-            bool known = c == v;
-            for (int j = 0; j < count && !known; j++) known = link[j] == c;
-            if (known) continue;
-            if (count == MOST) return false;
-            link[count++] = c;
-        }
-    w->exempt = v;
-    for (int round = 0; round < ROUNDS && !star_empty(w, v); round++)
-        for (int j = 0; j < count && !star_empty(w, v); j++) {
-            const double *x = m->x + 3 * (int64_t)link[j], *tip = m->x + 3 * (int64_t)v;
+    ring around;
+    int32_t tips[2], done[RING * ROUNDS];
+    double old[RING * ROUNDS][3];
+    int count = mates(w, v, tips), moves = 0;
+    for (int i = 0; i < count; i++)
+        if (!tip_removable(w, tips[i])) return false;
+    if (!find_ring(w, tips, count, &around)) return false;
+    for (int i = 0; i < count; i++) w->exempt[i] = tips[i];
+    for (int round = 0; round < ROUNDS && !stars_empty(w, tips, count); round++)
+        for (int j = 0; j < around.count && !stars_empty(w, tips, count); j++) {
+            const double *x = m->x + 3 * (int64_t)around.vertex[j];
             double to[3];
             memcpy(old[moves], x, sizeof old[moves]);
-            for (int i = 0; i < 3; i++) to[i] = x[i] + TIP_STEP * (tip[i] - x[i]);
-            if (try_move(w, link[j], to, limit)) done[moves++] = link[j];
+            for (int i = 0; i < 3; i++) to[i] = x[i] + TIP_STEP * (around.towards[j][i] - x[i]);
+            if (w->twins.vertex[around.vertex[j]] == around.vertex[j]) to[w->twins.mirror.axis] = w->twins.mirror.at;
+            if (try_move(w, around.vertex[j], to, limit)) done[moves++] = around.vertex[j];
         }
-    bool good = star_empty(w, v);
+    bool good = stars_empty(w, tips, count) && remove_stars(w, tips, count);
     if (!good)
         while (moves-- > 0) try_move(w, done[moves], old[moves], ANY_SHAPE);
-    w->exempt = -1;
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++)
-        if (!w->dead[w->star[k]]) remove_tet(w, w->star[k]);
+    w->exempt[0] = w->exempt[1] = -1;
     return good;
+}
+
+/* How far a boundary vertex is from the skin, in cells; 0 inside it. */
+static double height(const wrap *w, int32_t v)
+{
+    double closest[3], normal[3], distance;
+    if (!w->open_faces[v] || w->cage->inside[v]) return 0;
+    return skin_near(w, v, closest, &distance, normal) ? distance / w->cell[v] : INFINITY;
 }
 
 static int64_t remove_tips(wrap *w, double reach, double limit)
 {
     int64_t removed = 0;
-    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
-        double closest[3], normal[3], distance;
-        if (!w->open_faces[v] || w->cage->inside[v]) continue;
-        if (skin_near(w, (int32_t)v, closest, &distance, normal) && distance < reach * w->cell[v]) continue;
-        removed += remove_tip(w, (int32_t)v, limit);
+    for (int32_t v = 0; v < w->cage->mesh.n; v++) {
+        int32_t who[2];
+        double mean = 0, least = INFINITY;
+        if (follows(w, v)) continue;
+        int count = mates(w, v, who);
+        for (int i = 0; i < count; i++) {
+            double h = height(w, who[i]);
+            mean += h / count, least = fmin(least, h);
+        }
+        if (least > 0 && mean >= reach) removed += remove_tip(w, v, limit);
     }
     return removed;
 }
@@ -494,7 +716,7 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
                   su_cage *cage, su_error *err)
 {
     su_status status = SU_OK;
-    wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage, .exempt = -1};
+    wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage, .exempt = {-1, -1}};
     double limit = cos(settings->angle * M_PI / 180.0);
     SU_GO(wrap_init(&w, err));
     peel(&w);

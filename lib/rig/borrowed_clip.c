@@ -3,6 +3,7 @@
 #include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/same_names.h"
 #include "rig/skinning.h"
 
 #include <math.h>
@@ -36,30 +37,8 @@ static void chain_local(const su_scene *scene, int32_t node, int32_t top, double
     }
 }
 
-static const char *plain_name(const char *name)
-{
-    const char *colon = strrchr(name, ':');
-    return colon && colon[1] ? colon + 1 : name;
-}
-
-/* Words in front of plain names, in the other file and here, that count as the same. */
-typedef struct heads {
-    const char *text[2];
-    size_t length[2];
-} heads;
-
-static bool same_name(const heads *h, const char *there, const char *here)
-{
-    const char *name[2] = {plain_name(there), plain_name(here)};
-    for (int k = 0; h && k < 2; k++) {
-        if (strncmp(name[k], h->text[k], h->length[k]) != 0) return false;
-        name[k] += h->length[k];
-    }
-    return *name[0] && strcmp(name[0], name[1]) == 0;
-}
-
 /* The node of the scene that a node of `from` means; -1: none. h: NULL where names are the same. */
-static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *scene, const heads *h)
+static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *scene, const su_same_names *h)
 {
     const char *name = from->node[node].name;
     int64_t before = 0;
@@ -67,7 +46,7 @@ static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *sce
     for (int32_t i = 0; i < node; i++) before += strcmp(from->node[i].name, name) == 0;
     for (int32_t i = 0; i < scene->nodes; i++) {
         if (!h && strcmp(scene->node[i].name, name) == 0 && before-- == 0) return i;
-        if (same_name(h, name, scene->node[i].name)) several += plain >= 0, plain = i;
+        if (su_names_are_same(h, name, scene->node[i].name)) several += plain >= 0, plain = i;
     }
     return several ? -1 : plain;
 }
@@ -214,7 +193,7 @@ static double apart(const double a[16], const double b[16], double unit)
     return size > 0.0 ? su_distance3(p, q) / size : 0.0;
 }
 
-static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const heads *h,
+static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const su_same_names *h,
                         su_scene_clip *out)
 {
     for (int64_t i = 0; i < clip->morph_channels; i++) {
@@ -237,7 +216,7 @@ typedef struct pair {
     double rest[2][3];            /* where it stands in its parent, there and here, in units of each */
 } pair;
 
-static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const heads *h,
+static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const su_same_names *h,
                             int64_t *count, pair **pairs, su_error *err)
 {
     double *there = su_arena_alloc(&scene->arena, 16 * from->nodes, sizeof *there),
@@ -274,34 +253,23 @@ static int64_t found_among(int64_t count, const pair *pairs)
     return found;
 }
 
-static size_t common_end(const char *a, const char *b)
+/* How else names may mean the same: with other words in front where none is found as it is, without numbers behind
+ * them where most are not; *rule stays NULL where they do not. */
+static su_status find_rule(const su_scene *from, int64_t count, const pair *pairs, su_scene *scene, su_same_names *kept,
+                           su_same_names **rule, su_error *err)
 {
-    size_t la = strlen(a), lb = strlen(b), common = 0;
-    while (common < la && common < lb && a[la - 1 - common] == b[lb - 1 - common]) common++;
-    return common;
-}
-
-/* The words in front by which most of the nodes that move are found; false: not half of them, or by chance. Each node
- * proposes those before the longest end that its name has in common with one here. */
-static bool find_heads(const su_scene *from, int64_t count, const pair *pairs, const su_scene *scene, heads *out)
-{
-    enum { LETTERS = 3, NODES = 2 }; /* fewer may agree by chance */
-    int64_t most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const char *name = plain_name(from->node[pairs[i].node].name), *here = NULL;
-        size_t longest = 0;
-        for (int64_t j = 0; j < scene->nodes; j++) {
-            const char *other = plain_name(scene->node[j].name);
-            size_t common = common_end(name, other);
-            if (!is_link(other) && common > longest) longest = common, here = other;
-        }
-        if (longest < LETTERS) continue;
-        heads h = {{name, here}, {strlen(name) - longest, strlen(here) - longest}};
-        int64_t found = 0;
-        for (int64_t k = 0; k < count; k++) found += find_twin(from, pairs[k].node, scene, &h) >= 0;
-        if (found > most) most = found, *out = h;
-    }
-    return most >= NODES && 2 * most >= count;
+    su_arena *arena = &scene->arena;
+    const char **there = su_arena_alloc(arena, count, sizeof *there),
+               **here = su_arena_alloc(arena, scene->nodes, sizeof *here);
+    int64_t as_they_are = found_among(count, pairs), found = 0;
+    if (!there || !here) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    for (int64_t i = 0; i < count; i++) there[i] = from->node[pairs[i].node].name;
+    for (int64_t j = 0; j < scene->nodes; j++) here[j] = is_link(scene->node[j].name) ? NULL : scene->node[j].name;
+    if (as_they_are == 0) SU_TRY(su_same_names_find(count, there, scene->nodes, here, false, kept, &found, err));
+    if (found == 0 && 2 * as_they_are < count)
+        SU_TRY(su_same_names_find(count, there, scene->nodes, here, true, kept, &found, err));
+    if (found > as_they_are) *rule = kept;
+    return SU_OK;
 }
 
 /* ---- other proportions ---- */
@@ -381,12 +349,10 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
     out->name = keep_text(arena, clip->name);
     if (!world || !out->name || !out->channel || !out->morph_channel)
         return su_fail(err, SU_AGAIN, "not enough memory for a clip");
-    heads words, *h = NULL;
+    su_same_names kept, *h = NULL;
     SU_TRY(find_pairs(from, clip, scene, NULL, &count, &pairs, err));
-    if (found_among(count, pairs) == 0 && find_heads(from, count, pairs, scene, &words)) {
-        h = &words;
-        SU_TRY(find_pairs(from, clip, scene, h, &count, &pairs, err));
-    }
+    SU_TRY(find_rule(from, count, pairs, scene, &kept, &h, err));
+    if (h) SU_TRY(find_pairs(from, clip, scene, h, &count, &pairs, err));
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) elsewhere[k] += pairs[i].to >= 0 && pairs[i].apart[k] > SU_ELSEWHERE;
     int converted = elsewhere[1] < elsewhere[0]; /* a character scaled as a whole keeps its lengths inside */
@@ -402,7 +368,8 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
             if (report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
             continue;
         }
-        if (h && !report->called)
+        if (h && !report->called &&
+            strcmp(su_plain_name(from->node[p->node].name), su_plain_name(scene->node[p->to].name)) != 0)
             report->called = keep_text(arena, from->node[p->node].name), report->here = scene->node[p->to].name;
         const bool fitted = body.fits && p->apart[converted] > SU_ELSEWHERE;
         report->fitted += fitted;

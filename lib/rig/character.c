@@ -1,11 +1,13 @@
 #include "rig/character.h"
 
 #include "geometry/affine.h"
+#include "geometry/mat3.h"
 #include "geometry/polygon.h"
 #include "rig/character_internal.h"
 #include "rig/weld.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,6 +427,94 @@ static su_status cut_triangles(su_character *c, su_error *err)
     return c->T > 0 ? SU_OK : su_fail(err, SU_INPUT, "the mesh has no triangle with area");
 }
 
+/* ---- props ---- */
+
+/* The joint that moves all of each object, -1: several do. What skinning to one joint makes of an object is what
+ * hanging it there would. */
+static void find_sole_joints(const su_character *c, int32_t *sole)
+{
+    enum { NONE_YET = -2 };
+    for (int64_t o = 0; o < c->objects; o++) sole[o] = NONE_YET;
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
+        int32_t *own = &sole[c->part[i].object];
+        for (int64_t v = 0; v < mesh->vertices; v++) {
+            int64_t at = c->source_vertex[c->part[i].first + v];
+            for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++) {
+                int32_t node = c->bone_node[c->skin.bone[k]];
+                *own = *own == NONE_YET || *own == node ? node : -1;
+            }
+        }
+        if (!is_skinned(mesh)) *own = -1;
+    }
+}
+
+/* Surface of each object in the neutral pose. */
+static void measure_objects(const su_character *c, double *area)
+{
+    const int32_t *corner = c->face_indices;
+    for (int64_t f = 0; f < c->P; corner += c->face_counts[f++])
+        for (int32_t k = 2; k < c->face_counts[f]; k++) {
+            const double *a = c->neutral + 3 * (int64_t)c->source_vertex[corner[0]],
+                         *b = c->neutral + 3 * (int64_t)c->source_vertex[corner[k - 1]],
+                         *d = c->neutral + 3 * (int64_t)c->source_vertex[corner[k]];
+            double u[3], w[3], n[3];
+            for (int i = 0; i < 3; i++) u[i] = b[i] - a[i], w[i] = d[i] - a[i];
+            su_cross3(u, w, n);
+            area[c->object_ids[corner[0]]] += 0.5 * su_norm3(n);
+        }
+}
+
+static int is_above(const su_scene *scene, int32_t node, int32_t below)
+{
+    do below = scene->node[below].parent;
+    while (below > node);
+    return below == node;
+}
+
+/* No joint below moves skin of the body. */
+static bool is_last(const su_character *c, const uint8_t *moves, int32_t node)
+{
+    for (int64_t n = 0; n < c->scene->nodes; n++)
+        if (moves[n] && is_above(c->scene, node, (int32_t)n)) return false;
+    return true;
+}
+
+/* Props that were skinned instead of hung: objects that follow one joint, the last of its limb, which moves some of the
+ * body's skin, too: a hand's pickaxe, a head's hat. The body is the objects that follow several. Figures that are put
+ * together of such objects, the trunk as well, have none, nor is one what is larger than the body. */
+static su_status mark_props(su_character *c, su_arena *scratch, su_error *err)
+{
+    int32_t *sole;
+    double *area, body = 0.0;
+    uint8_t *moves;
+    TAKE(scratch, sole, c->objects);
+    TAKE(scratch, area, c->objects);
+    TAKE(scratch, moves, c->scene->nodes);
+    TAKE(&c->arena, c->prop_names, c->objects);
+    find_sole_joints(c, sole);
+    measure_objects(c, area);
+    for (int64_t o = 0; o < c->objects; o++) body += sole[o] == -1 ? area[o] : 0.0;
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        for (int64_t v = 0; v < c->scene->mesh[part->mesh].vertices && sole[part->object] == -1; v++) {
+            int64_t at = c->source_vertex[part->first + v];
+            for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++)
+                moves[c->bone_node[c->skin.bone[k]]] = 1;
+        }
+    }
+    for (int64_t o = 0; o < c->objects; o++)
+        if (sole[o] >= 0 && !is_last(c, moves, sole[o])) return SU_OK;
+    for (int64_t o = 0; o < c->objects; o++) {
+        bool known = false;
+        if (sole[o] < 0 || !moves[sole[o]] || !(area[o] < body)) continue;
+        for (int64_t i = 0; i < c->parts; i++)
+            if (c->part[i].object == o) known |= c->part[i].rigid, c->part[i].rigid = 1;
+        if (!known) c->prop_names[c->props++] = c->object_names[o];
+    }
+    return SU_OK;
+}
+
 /* Vertices of rigid parts, and those that no triangle uses: flesh must not reach out for them. */
 static su_status mark_rigid(su_character *c, su_error *err)
 {
@@ -465,6 +555,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(su_character_bones(out, &source, &scratch, err));
     SU_GO(weld_sources(out, &source, &scratch, err));
     SU_GO(cut_triangles(out, err));
+    SU_GO(mark_props(out, &scratch, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
     if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) {

@@ -59,7 +59,7 @@ typedef struct su_character {
     int32_t *bone_node, *bone_parent;
     double *bone_rest;     /* (B,16) rigid */
     double *bone_adjust;   /* (B,16) takes the scale out: bone = convert . node . adjust */
-    double *bone_segments; /* (B,2,3) */
+    double *bone_segments; /* (B,2,3); NULL: no skeleton, blend shapes move all of the skin */
     uint8_t *bone_deforms; /* (B) carries flesh, not only rigid parts */
     su_skin skin;          /* over nbar, into bones */
 
@@ -77,6 +77,8 @@ typedef struct su_character {
     const char **left_out_names;              /* (left_out) */
     int64_t carried;                          /* objects without skin that are carried by a joint: rigid */
     const char **carried_names;               /* (carried) */
+    int64_t props;                            /* objects skinned to one joint that are carried by it, too: rigid */
+    const char **prop_names;                  /* (props) */
 } su_character;
 
 /* The rule of --unit auto: the file's own unit (metres where it says none), unless the largest extent (in file units)

@@ -1,5 +1,6 @@
 #include "core/order.h"
 #include "geometry/affine.h"
+#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/character_internal.h"
 
@@ -230,6 +231,31 @@ static void place_segments(su_character *c, const double *carried, const double 
     }
 }
 
+/* A node without skinning whose mesh the blend shapes change is where the mesh stands, and no bone: flesh around it
+ * would stay there while the skin leaves. Has the character no others? Shapes of a face leave most of a head alone. */
+#define SHAPED_SHARE 0.5 /* of a node's vertices are moved by blend shapes */
+#define SHAPED_WAY 1e-3  /* of the diagonal, the way that counts */
+
+static bool shapes_move_all(const su_character *c, su_arena *scratch, bool *out)
+{
+    int64_t *all = su_arena_alloc(scratch, c->B, sizeof *all), *moved = su_arena_alloc(scratch, c->B, sizeof *moved);
+    if (!all || !moved) return false;
+    *out = c->K > 0;
+    for (int64_t i = 0; i < c->parts; i++) *out = *out && c->scene->mesh[c->part[i].mesh].influences == 0;
+    for (int64_t v = 0; *out && v < c->nbar; v++) {
+        double way = 0.0;
+        if (c->skin.start[v] == c->skin.start[v + 1] || (c->rigid && c->rigid[v])) continue;
+        for (int64_t k = 0; k < c->K; k++) {
+            const double *offset = c->morphs + 3 * (c->nbar * k + v);
+            way = fmax(way, su_dot3(offset, offset));
+        }
+        all[c->skin.bone[c->skin.start[v]]]++;
+        moved[c->skin.bone[c->skin.start[v]]] += sqrt(way) > SHAPED_WAY * c->diagonal;
+    }
+    for (int64_t b = 0; b < c->B; b++) *out = *out && (double)moved[b] >= SHAPED_SHARE * (double)all[b];
+    return true;
+}
+
 /* Joints that carry nothing: those of skins, and for formats that list only joints with weight what lies between and
  * above the joints of flesh. Readers that make bones of joints (Blender) find the bind pose of a chain only where it
  * has no gap.
@@ -282,13 +308,20 @@ su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_er
     for (int64_t v = 0; v < c->nbar; v++)
         for (int64_t k = c->skin.start[v]; k < c->skin.start[v + 1]; k++) {
             int32_t b = c->skin.bone[k];
-            if (!c->rigid || !c->rigid[v]) c->bone_deforms[b] = 1;
+            if (c->rigid && c->rigid[v]) continue; /* a bone ends in flesh, not in the sword that its hand holds */
+            c->bone_deforms[b] = 1;
             carried[b] += c->skin.weight[k];
             for (int i = 0; i < 3; i++) centre[3 * b + i] += c->skin.weight[k] * c->neutral[3 * v + i];
         }
     for (int64_t b = 0; b < c->B; b++)
         for (int i = 0; i < 3 && carried[b] > 0.0; i++) centre[3 * b + i] /= carried[b];
     place_segments(c, carried, centre);
+    bool shaped;
+    if (!shapes_move_all(c, &scratch, &shaped)) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the skeleton");
+        goto done;
+    }
+    if (shaped) c->bone_segments = NULL;
 
     int32_t root = -1;
     for (int64_t b = 0; b < c->B; b++) {

@@ -108,6 +108,26 @@ static bool is_head(int64_t bones, const char *const *names, const int32_t *pare
     return carries;
 }
 
+/* What necks are called, what begins where they do, and a skull. */
+static const part_words of_necks[] = {{&SOFT, " spine neck vertebra "}, {NULL, NULL}};
+static const part_words of_arms[] = {{&SOFT, " arm upperarm forearm shoulder clavicle collar scapula "}, {NULL, NULL}};
+static const part_words skulls[] = {{&STIFF, " head skull "}, {NULL, NULL}};
+
+/* In a rig that calls nothing a head, the end of its spine or neck past the joint that arms begin at is one, though it
+ * carries nothing (Rigify's spine.006 without the bones of a face). */
+static bool is_end_of_neck(int64_t bones, const char *const *names, const int32_t *parent, int64_t joint)
+{
+    int64_t below = 0;
+    bool past_arms = false;
+    if (stiffness_of_name(of_necks, names[joint]) == 0) return false;
+    for (int64_t b = 0; b < bones; b++)
+        if (parent[b] == joint || stiffness_of_name(skulls, names[b]) > 0) return false;
+    for (int64_t at = parent[joint]; at >= 0; at = parent[at], below++)
+        for (int64_t b = 0; b < bones && !past_arms; b++)
+            past_arms = parent[b] == at && stiffness_of_name(of_arms, names[b]) > 0;
+    return past_arms && below >= BELOW_A_HEAD;
+}
+
 /* Whether two names differ in nothing but numbers, marks between words and capitals. */
 static bool same_letters(const char *a, const char *b)
 {
@@ -122,8 +142,6 @@ static bool same_letters(const char *a, const char *b)
 /* A skull is one joint. So many heads in a row, numbered alike, bend: they are the trunk of a creature that has no
  * other (Head, Head2, Head3 of monsters). */
 enum { HEADS_OF_A_TRUNK = 3 };
-
-static const part_words skulls[] = {{&STIFF, " head skull "}, {NULL, NULL}};
 
 static void mark_trunks(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
 {
@@ -168,7 +186,8 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
 {
     for (int64_t b = 0; b < bones; b++) {
         factor[b] = su_joint_name_stiffness(names[b]);
-        if (factor[b] == 0 && parent && is_head(bones, names, parent, b)) factor[b] = STIFF;
+        if (factor[b] == 0 && parent && (is_head(bones, names, parent, b) || is_end_of_neck(bones, names, parent, b)))
+            factor[b] = STIFF;
     }
     if (parent) mark_trunks(bones, names, parent, factor);
     if (parent) mark_ends(bones, names, parent, factor);

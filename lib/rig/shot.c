@@ -88,7 +88,7 @@ static su_status map_params(su_shot *shot, const char *path, json_t **unknown, s
     return SU_OK;
 }
 
-/* A plain sequence: p = basis (points - mean). */
+/* A plain sequence, or blend shapes alone: p = basis (points - mean). */
 static void project_params(su_shot *shot)
 {
     const su_rig_space *rig = &shot->target.rig;
@@ -183,7 +183,6 @@ static su_status allocate(su_shot *shot, su_error *err)
 static su_status fill(su_shot *shot, const char *path, int teleport_count, const int *teleports, json_t **unknown,
                       su_error *err)
 {
-    const su_anim *anim = shot->anim;
     for (int i = 0; i < teleport_count; i++) {
         if (teleports[i] < 1 || teleports[i] >= shot->F)
             return su_fail(err, SU_USAGE, "%s: teleport before frame %d, the shot has frames 0 to %lld", path,
@@ -191,7 +190,7 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
         shot->cut[teleports[i]] = true;
     }
     for (int64_t k = 1; k <= shot->F; k++) shot->pivot[k] = 1.0 / (4.0 - (k > 1 ? shot->pivot[k - 1] : 0.0));
-    if (shot->target.rig.param_basis && shot->target.rig.param_mean && anim->s == 0)
+    if (shot->target.rig.param_basis && shot->target.rig.param_mean)
         project_params(shot);
     else
         SU_TRY(map_params(shot, path, unknown, err));

@@ -334,6 +334,9 @@ static void say_findings(su_tool *tool, const su_character *c)
     if (c->carried)
         su_note(tool, "%lld objects without skin follow their joints and get no flesh: %s", (long long)c->carried,
                 names);
+    list_names(c->props, c->prop_names, names);
+    if (c->props)
+        su_note(tool, "%lld objects skinned to one joint follow it and get no flesh: %s", (long long)c->props, names);
     list_names(c->left_out, c->left_out_names, names);
     if (c->left_out)
         su_warn(tool, "%lld objects that do not move with the skeleton were left out (--object takes them in): %s",

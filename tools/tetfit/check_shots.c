@@ -137,9 +137,9 @@ static void report(su_tool *tool, const shot_check *check, const track *t, json_
             su_base_name(t->path), (long long)with, (long long)t->frames, t->start + (double)worst,
             (long long)t->collapsed[worst], 100 * t->residual[far], t->start + (double)far);
     if (t->collapsed[worst] > check->tet->t / 50)
-        su_warn(tool, "%s: %.1f %% of the tets collapse at frame %.10g; an example pose near it would help%s",
+        su_warn(tool, "%s: %.1f %% of the tets collapse at frame %.10g; more example poses would help (--poses N)",
                 su_base_name(t->path), 100.0 * (double)t->collapsed[worst] / (double)check->tet->t,
-                t->start + (double)worst, check->suggest ? "" : ", --suggest N says which");
+                t->start + (double)worst);
     json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:f, s:I, s:f}", "shot", su_base_name(t->path), "frames",
                                           (json_int_t)t->frames, "frames_with_collapsed", (json_int_t)with,
                                           "worst_frame", t->start + (double)worst, "collapsed",

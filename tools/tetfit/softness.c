@@ -38,6 +38,7 @@ su_status softness_factors(su_tool *tool, const softness_options *options, bool 
     su_error *err = &tool->err;
     double *stiffness = NULL;
     const char **names = NULL;
+    su_surface surface = {0};
     su_status status;
     SU_GO(SU_ALLOC(&stiffness, poses->B, "joints", err));
     SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
@@ -47,15 +48,20 @@ su_status softness_factors(su_tool *tool, const softness_options *options, bool 
         SU_GO(change_joint(tool, poses, "--stiff", options->stiff.items[k], false, stiffness));
     for (int k = 0; k < options->soft.count; k++)
         SU_GO(change_joint(tool, poses, "--soft", options->soft.items[k], true, stiffness));
+    su_mirror mirror;
+    SU_GO(su_surface_create(poses->nbar, poses->neutral, poses->T, poses->triangles, poses->rigid, &surface, err));
+    SU_GO(su_mirror_find(&surface, &mirror, err));
     su_tets mesh = {.n = tet->n, .t = tet->t, .x = tet->vertices, .tets = tet->tets};
     su_body_skin skin = {.nbar = tet->nbar,
                          .bones = poses->B,
                          .embed_tet = tet->embed_tet,
                          .rigid = poses->rigid,
                          .weights = poses->weights,
-                         .stiffness = stiffness};
+                         .stiffness = stiffness,
+                         .mirror = &mirror};
     status = su_body_stiffness(&mesh, body, &skin, tool->threads, factor, err);
 done:
+    su_surface_free(&surface);
     free(stiffness), free(names);
     return status;
 }

@@ -14,6 +14,17 @@ function card(parent, title) {
     return box;
 }
 
+// Of the largest a chart shows: what is less is rounding and reads 0.
+const NOTHING = 1e-5;
+
+const largest = (values) => values.reduce((most, v) => Math.max(most, Math.abs(v ?? 0)), 0);
+
+// Joules in the unit that keeps the largest of them to four digits before the point.
+function joules(most) {
+    const step = most < 1e4 ? 0 : most < 1e7 ? 1 : most < 1e10 ? 2 : 3;
+    return { unit: ['J', 'kJ', 'MJ', 'GJ'][step], factor: 10 ** (-3 * step) };
+}
+
 function strided(values, count, width, column, factor = 1) {
     return Array.from({ length: count }, (_, i) => values[i * width + column] * factor);
 }
@@ -29,13 +40,13 @@ export function charts(data, parent, tables, goto) {
     const axis = { stroke: css('--soft'), grid: { stroke: css('--line') }, ticks: { stroke: css('--line') } };
 
     function plot(title, x, series, options = {}) {
-        const box = card(parent, title);
+        const box = card(parent, title), nothing = NOTHING * Math.max(...series.map((s) => largest(s.values)), 1e-9);
         const size = () => ({ width: Math.max(box.clientWidth - 28, 200), height: 220 });
         const chart = new uPlot({
             ...size(), scales: { x: { time: false }, ...options.scales }, cursor: { drag: { x: true, y: false } },
             axes: [{ label: options.x ?? 'time, s', labelSize: 20, ...axis }, { size: 58, label: options.y, labelSize: 18, ...axis }],
             series: [{ label: options.x ?? 'time' }, ...series.map((s, i) => ({
-                label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Math.abs(v) < 1e-9 ? '0' : Number(v).toPrecision(4),
+                label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Math.abs(v) < nothing ? '0' : Number(v).toPrecision(4),
             }))],
         }, [x, ...series.map((s) => s.values)], box);
         new ResizeObserver(() => chart.setSize(size())).observe(box);
@@ -51,7 +62,8 @@ export function charts(data, parent, tables, goto) {
 
     overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) },
         ...(data.largest2 ? [{ label: `largest, ${info.second_file}`, values: Array.from(data.largest2, (v) => 100 * v) }] : [])], { y: 'cm' });
-    overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i) })), { y: 'J' });
+    const energy = joules(largest(Array.from(data.energy)));
+    overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i, energy.factor) })), { y: energy.unit });
     if (data.error_estimate) {
         const share = info.sim?.error_estimate, full = new Set(data.full_frame ?? []);
         const series = [{ label: 'estimate', values: Array.from(data.error_estimate, (v) => 1000 * v) }];
@@ -113,7 +125,8 @@ function look(data, parent, goto) {
     peaks(Array.from(data.status, (s) => s > 1 ? s : 0), (s) => words[s], 4);
     if (data.error_estimate) peaks(data.error_estimate, (v) => `error to be expected ${(1000 * v).toPrecision(2)} mm RMS`, 3);
     peaks(data.largest, (v) => `moves by ${(100 * v).toPrecision(3)} cm`, 3);
-    peaks(strided(data.energy, count, 3, 1), (v) => `elastic energy ${v.toPrecision(3)} J`, 1);
+    const elastic = strided(data.energy, count, 3, 1), scale = joules(largest(elastic));
+    peaks(elastic, (v) => `elastic energy ${(scale.factor * v).toPrecision(3)} ${scale.unit}`, 1);
     if (!rows.length) return;
     const cells = table(parent, 'Frames to look at first', ['frame', 'why'], rows.map((r) => ['', r.why]));
     cells.forEach((row, i) => {

@@ -485,7 +485,8 @@ function sheet(viewer, count) {
         viewer.draw(0);
         const figure = document.createElement('figure'), image = new Image(), caption = document.createElement('figcaption');
         image.src = viewer.renderer.domElement.toDataURL();
-        caption.textContent = `${element('frame').textContent} · ${(100 * viewer.data.largest[viewer.frame * info.frame_step]).toPrecision(3)} cm`;
+        const way = viewer.data.largest[viewer.frame * info.frame_step]; // of the shot's largest less than that is rounding
+        caption.textContent = `${element('frame').textContent} · ${way > 1e-5 * viewer.largest ? (100 * way).toPrecision(3) : 0} cm`;
         figure.append(image, caption);
         grid.append(figure);
     }
