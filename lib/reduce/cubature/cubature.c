@@ -83,10 +83,8 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     int64_t r = space->r;
     double *own = NULL, *V = NULL, *l = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&own, r * r, "stiffness", err));
-    SU_GO(SU_ALLOC(&V, r * r, "stiffness", err));
-    SU_GO(SU_ALLOC(&l, r, "stiffness", err));
-    SU_GO(SU_ALLOC(&out->linear, r * r, "stiffness", err));
+    SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(own, r * r), SU_WANT(V, r * r), SU_WANT(l, r),
+                       SU_WANT(out->linear, r * r)));
     SU_GO(neutral_stiffness(space, &out->tets, own, err));
     memcpy(V, own, (size_t)(r * r) * sizeof *V);
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole); /* scratch */

@@ -29,12 +29,9 @@ static su_status workspace_create(const su_linear_fit *fit, workspace *w, su_err
 {
     int64_t square = fit->r * fit->r, states = fit->r * fit->count;
     SU_TRY(SU_ALLOC(&w->L, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->state, states, "states", err));
-    SU_TRY(SU_ALLOC(&w->lack, states, "states", err));
-    SU_TRY(SU_ALLOC(&w->A, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->B, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->T, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->l, fit->r, "stiffness", err));
+    SU_TRY(SU_ALLOC_ALL("states", err, SU_WANT(w->state, states), SU_WANT(w->lack, states)));
+    SU_TRY(SU_ALLOC_ALL("stiffness", err, SU_WANT(w->A, square), SU_WANT(w->B, square), SU_WANT(w->T, square),
+                        SU_WANT(w->l, fit->r)));
     SU_TRY(SU_ALLOC(&w->length, fit->count, "states", err));
     return SU_ALLOC(&w->sorted, fit->count, "states", err);
 }

@@ -225,8 +225,7 @@ su_status su_model_check(const su_model_parts *parts, int64_t samples, const su_
     su_status status;
     SU_GO(su_training_places_create(parts->space, &parts->shots, parts->plan, MORE_FRAMES * parts->plan->frames,
                                     &fresh.places, err));
-    SU_GO(SU_ALLOC(&tets, fresh.places.count, "errors", err));
-    SU_GO(SU_ALLOC(&vertices, fresh.places.count, "errors", err));
+    SU_GO(SU_ALLOC_ALL("errors", err, SU_WANT(tets, fresh.places.count), SU_WANT(vertices, fresh.places.count)));
     const su_training task = task_of(parts, &fresh);
     for (int k = 0; k < SU_FRESH_SIZES; k++) {
         su_fresh_errors *e = &errors[k];

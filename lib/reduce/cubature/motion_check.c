@@ -16,14 +16,10 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
 {
     su_file *head = &sim->file;
     sim->F = anim->F, sim->r = r, sim->m = m;
-    SU_TRY(SU_FILE_ALLOC(head, &sim->times, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->q, sim->F * r, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->qdot, sim->F * r, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->weights, sim->F * m, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * m, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(head, err, SU_WANT(sim->times, sim->F), SU_WANT(sim->q, sim->F * r),
+                             SU_WANT(sim->qdot, sim->F * r), SU_WANT(sim->weights, sim->F * m),
+                             SU_WANT(sim->basis_weights, sim->F * m), SU_WANT(sim->energy, sim->F * 3),
+                             SU_WANT(sim->iterations, sim->F), SU_WANT(sim->status, sim->F)));
     return SU_OK;
 }
 

@@ -16,8 +16,7 @@ static su_status stiffness_at(su_pose_space *space, const double *y, const doubl
     double *columns = NULL, *products = NULL;
     su_status status;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &K, err));
-    SU_GO(SU_ALLOC(&columns, r * size, "reduced stiffness", err));
-    SU_GO(SU_ALLOC(&products, r * size, "reduced stiffness", err));
+    SU_GO(SU_ALLOC_ALL("reduced stiffness", err, SU_WANT(columns, r * size), SU_WANT(products, r * size)));
     su_elastic_stiffness(&space->elastic, y, true, &K, space->threads);
     for (int64_t k = 0; k < r; k++)
         for (int64_t f = 0; f < count; f++)

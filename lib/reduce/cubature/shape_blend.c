@@ -76,9 +76,7 @@ static su_status make_laplacian(su_shape_blend *blend, su_error *err)
     for (int64_t v = 0; v < n; v++) list[count++] = (entry){(int32_t)v, (int32_t)v, INT32_MAX, blend->anchor[v]};
     su_sort(list, (size_t)count, sizeof *list, compare_entries);
     L->size = n, L->owns_pattern = 1;
-    SU_GO(SU_ALLOC(&L->start, n + 1, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->row, count, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->value, count, "Laplacian", err));
+    SU_GO(SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 1), SU_WANT(L->row, count), SU_WANT(L->value, count)));
     for (int64_t k = 0; k < count; k++) {
         if (k == 0 || list[k].column != list[k - 1].column || list[k].row != list[k - 1].row) {
             L->row[merged++] = list[k].row;
@@ -99,11 +97,8 @@ static su_status make_tree(su_shape_blend *blend, su_error *err)
     int32_t *around = NULL;
     bool *opened = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&blend->tree, t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&blend->parent, t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&start, n + 2, "mesh graph", err));
-    SU_GO(SU_ALLOC(&around, 4 * t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&opened, n, "mesh graph", err));
+    SU_GO(SU_ALLOC_ALL("mesh graph", err, SU_WANT(blend->tree, t), SU_WANT(blend->parent, t), SU_WANT(start, n + 2),
+                       SU_WANT(around, 4 * t), SU_WANT(opened, n)));
     for (int64_t k = 0; k < 4 * t; k++) start[blend->tets[k] + 2]++;
     for (int64_t v = 0; v < n; v++) start[v + 2] += start[v + 1];
     for (int64_t k = 0; k < 4 * t; k++) around[start[blend->tets[k] + 1]++] = (int32_t)(k / 4);
@@ -139,9 +134,8 @@ su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, co
     su_status status;
     SU_GO(SU_ALLOC(&blend, 1, "shape blend", err));
     blend->n = n, blend->t = t, blend->tets = tets;
-    SU_GO(SU_ALLOC(&blend->gradient, 12 * t, "shape blend", err));
-    SU_GO(SU_ALLOC(&blend->volume, t, "shape blend", err));
-    SU_GO(SU_ALLOC(&blend->anchor, n, "shape blend", err));
+    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(blend->gradient, 12 * t), SU_WANT(blend->volume, t),
+                       SU_WANT(blend->anchor, n)));
     double volume = 0;
     for (int64_t e = 0; e < t; e++) {
         tet_geometry(blend, vertices, e);
@@ -205,8 +199,7 @@ su_status su_shape_blend_at(su_shape_blend *blend, const double *a, const double
     int64_t n = blend->n;
     double *turn = NULL, *load = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&turn, 4 * blend->t, "shape blend", err));
-    SU_GO(SU_ALLOC(&load, 3 * n, "shape blend", err));
+    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(turn, 4 * blend->t), SU_WANT(load, 3 * n)));
     turns(blend, a, b, turn);
     for (int64_t v = 0; v < n; v++)
         for (int i = 0; i < 3; i++)

@@ -49,12 +49,9 @@ static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int 
     probe->block = probe->modes + guard < r ? probe->modes + guard : r;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
     SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
-    SU_GO(SU_ALLOC(&probe->U, 3 * r * space->n, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->rotation, 4 * space->n, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->mass, size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->basis, r * size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->X, r * size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->Y, r * size, "stiffness probe", err));
+    SU_GO(SU_ALLOC_ALL("stiffness probe", err, SU_WANT(probe->U, 3 * r * space->n),
+                       SU_WANT(probe->rotation, 4 * space->n), SU_WANT(probe->mass, size),
+                       SU_WANT(probe->basis, r * size), SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size)));
     for (int64_t i = 0; i < size; i++) probe->mass[i] = space->elastic.mass[space->elastic.free_vertex[i / 3]];
     *out = probe;
     probe = NULL;
@@ -169,9 +166,7 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
     int64_t r = probe->space->r;
     double *values = NULL, *vectors = NULL, *exact = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
+    SU_GO(SU_ALLOC_ALL("Ritz values", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r)));
     SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
     *out = stiffening_of(probe->modes, values, exact);
 done:
@@ -185,12 +180,8 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     double *values = NULL, *vectors = NULL, *exact = NULL, *orthonormal = NULL, *C = NULL, *sines = NULL;
     double left = 0, all = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&values, r, "principal angles", err));
-    SU_GO(SU_ALLOC(&exact, r, "principal angles", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "principal angles", err));
-    SU_GO(SU_ALLOC(&orthonormal, r * size, "principal angles", err));
-    SU_GO(SU_ALLOC(&C, count * r, "principal angles", err));
-    SU_GO(SU_ALLOC(&sines, 2 * count, "principal angles", err));
+    SU_GO(SU_ALLOC_ALL("principal angles", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r),
+                       SU_WANT(orthonormal, r * size), SU_WANT(C, count * r), SU_WANT(sines, 2 * count)));
     SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
     /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
      */

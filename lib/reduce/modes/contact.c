@@ -48,10 +48,8 @@ static void detector_free(detector *d)
 
 static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *err)
 {
-    SU_TRY(SU_ALLOC(&d->normal, 3 * n, "contact", err));
-    SU_TRY(SU_ALLOC(&d->face_normal, 3 * b, "contact", err));
-    SU_TRY(SU_ALLOC(&d->around, n + 2, "contact", err));
-    SU_TRY(SU_ALLOC(&d->next, 6 * b, "contact", err));
+    SU_TRY(SU_ALLOC_ALL("contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
+                        SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
     for (int64_t k = 0; k < b; k++) {
         const int32_t *v = d->surface + 3 * k;
         double ab[3], ac[3], cross[3];
@@ -308,10 +306,8 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
     double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
     patch *patches = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&members, n, "contact", err));
-    SU_GO(SU_ALLOC(&seen, n, "contact", err));
-    SU_GO(SU_ALLOC(&carries, n, "contact", err));
-    SU_GO(SU_ALLOC(&patches, n, "contact", err));
+    SU_GO(
+        SU_ALLOC_ALL("contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n), SU_WANT(patches, n)));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
     su_sort(patches, (size_t)count, sizeof *patches, larger_patch);
     for (int64_t p = 0; p < count; p++)
@@ -340,8 +336,7 @@ su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_sett
     uint8_t *on_surface = NULL;
     su_status status;
     memset(out, 0, sizeof *out);
-    SU_GO(SU_ALLOC(&touches, n, "contact", err));
-    SU_GO(SU_ALLOC(&on_surface, n, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
     SU_GO(detector_create(&d, n, b, err));
     for (int64_t k = 0; k < 3 * b; k++) on_surface[flesh->surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));

@@ -53,9 +53,8 @@ static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_erro
     int64_t entries = problem->row_offsets[problem->row_count], write = 0;
     su_status status;
     memset(C, 0, sizeof *C);
-    SU_GO(SU_ALLOC(&C->start, problem->row_count + 1, "constraints", err));
-    SU_GO(SU_ALLOC(&C->column, 3 * entries, "constraints", err));
-    SU_GO(SU_ALLOC(&C->value, 3 * entries, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, problem->row_count + 1), SU_WANT(C->column, 3 * entries),
+                       SU_WANT(C->value, 3 * entries)));
     for (int64_t r = 0; r < problem->row_count; r++) {
         int64_t before = write;
         for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
@@ -82,9 +81,7 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     int64_t k = *count, rows = C->rows, size = s->size, left = 0;
     double *product = NULL, *gram = NULL, *values = NULL, *combined = NULL, largest = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&product, k * rows, "rigid motions", err));
-    SU_GO(SU_ALLOC(&gram, k * k, "rigid motions", err));
-    SU_GO(SU_ALLOC(&values, k, "rigid motions", err));
+    SU_GO(SU_ALLOC_ALL("rigid motions", err, SU_WANT(product, k * rows), SU_WANT(gram, k * k), SU_WANT(values, k)));
     for (int64_t i = 0; i < k; i++) su_constraint_multiply(C, rigid + i * size, product + i * rows);
     for (int64_t i = 0; i < k * size; i++) largest = fmax(largest, fabs(rigid[i]));
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)k, (int)rows, 1, product, (int)rows, 0, gram, (int)k);
@@ -145,9 +142,8 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     su_status status;
     memset(s, 0, sizeof *s);
     s->problem = problem, s->size = elastic->pattern.size;
-    SU_GO(SU_ALLOC(&s->mass, s->size, "masses", err));
-    SU_GO(SU_ALLOC(&s->weight, s->size, "masses", err));
-    SU_GO(SU_ALLOC(&s->effective, s->size, "masses", err));
+    SU_GO(SU_ALLOC_ALL("masses", err, SU_WANT(s->mass, s->size), SU_WANT(s->weight, s->size),
+                       SU_WANT(s->effective, s->size)));
     for (int64_t f = 0; f < elastic->free_count; f++)
         for (int i = 0; i < 3; i++) {
             int64_t v = elastic->free_vertex[f], dof = 3 * f + i;
@@ -353,11 +349,9 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
     int n = (int)size, c = (int)candidate_count, w = (int)wanted;
     su_status status;
     if (wanted == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&root, size, "principal directions", err));
-    SU_GO(SU_ALLOC(&gram, candidate_count * candidate_count, "principal directions", err));
-    SU_GO(SU_ALLOC(&values, candidate_count, "principal directions", err));
-    SU_GO(SU_ALLOC(&chosen, wanted * wanted, "principal directions", err));
-    SU_GO(SU_ALLOC(&coefficients, count * candidate_count + 1, "principal directions", err));
+    SU_GO(SU_ALLOC_ALL("principal directions", err, SU_WANT(root, size),
+                       SU_WANT(gram, candidate_count * candidate_count), SU_WANT(values, candidate_count),
+                       SU_WANT(chosen, wanted * wanted), SU_WANT(coefficients, count * candidate_count + 1)));
     for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
@@ -439,8 +433,7 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     double *y = NULL, *values = NULL;
     const su_eigen_problem lowest = eigen_problem(s, NULL, progress);
     su_status status;
-    SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
-    SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * (linear + extra)), SU_WANT(values, linear + extra)));
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
@@ -462,8 +455,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
     const su_eigen_problem lowest = eigen_problem(s, s->problem->watch, progress);
     su_status status;
-    SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
-    SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * linear), SU_WANT(phi, size * r)));
     if (s->problem->keep_rigid) { /* exact, with eigenvalue 0 */
         rigid = s->inverse.rigid_count < linear ? s->inverse.rigid_count : linear;
         if (rigid) memcpy(y, s->inverse.rigid, (size_t)(rigid * size) * sizeof *y);

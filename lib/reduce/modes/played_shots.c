@@ -234,8 +234,7 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        if (out->forces)
-            memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
+        if (out->forces) memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
         out->shot[kept] = out->shot[k], out->start[kept] = out->start[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
@@ -274,10 +273,8 @@ su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err
     SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
-    SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->weights, frames), SU_WANT(out->shot, frames),
+                       SU_WANT(out->frame, frames), SU_WANT(out->start, frames)));
     if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));
     out->count = frames;
     drop_failed(size, out);

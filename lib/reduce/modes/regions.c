@@ -42,9 +42,7 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
 {
     int64_t *fill = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&L->start, n + 2, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->column, 16 * t, "Laplacian", err));
-    SU_GO(SU_ALLOC(&fill, n + 1, "Laplacian", err));
+    SU_GO(SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 2), SU_WANT(L->column, 16 * t), SU_WANT(fill, n + 1)));
     for (int64_t k = 0; k < 4 * t; k++) L->start[tets[k] + 1] += 4;
     for (int64_t v = 0; v < n; v++) L->start[v + 1] += L->start[v], fill[v] = L->start[v];
     for (int64_t e = 0; e < t; e++)
@@ -94,10 +92,8 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
     su_status status;
     memset(Q, 0, sizeof *Q);
     Q->size = free_count, Q->owns_pattern = 1;
-    SU_GO(SU_ALLOC(&Q->start, free_count + 1, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&sum, n, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&list, n, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&seen, n, "biharmonic matrix", err));
+    SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->start, free_count + 1), SU_WANT(sum, n), SU_WANT(list, n),
+                       SU_WANT(seen, n)));
     for (int pass = 0; pass < 2; pass++) {
         int64_t write = 0;
         for (int64_t j = 0; j < n; j++) {
@@ -123,8 +119,7 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
         }
         Q->start[free_count] = Q->entries = write;
         if (pass) break;
-        SU_GO(SU_ALLOC(&Q->row, write, "biharmonic matrix", err));
-        SU_GO(SU_ALLOC(&Q->value, write, "biharmonic matrix", err));
+        SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->row, write), SU_WANT(Q->value, write)));
     }
     status = SU_OK;
 done:
@@ -292,10 +287,8 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
     uint8_t *reached = NULL;
     su_status status;
     f->n = n;
-    SU_GO(SU_ALLOC(&f->volume, n, "region weights", err));
-    SU_GO(SU_ALLOC(&f->number, n, "region weights", err));
-    SU_GO(SU_ALLOC(&f->free_vertex, n, "region weights", err));
-    SU_GO(SU_ALLOC(&reached, n, "region weights", err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(f->volume, n), SU_WANT(f->number, n), SU_WANT(f->free_vertex, n),
+                       SU_WANT(reached, n)));
     SU_GO(laplacian(n, vertices, t, tets, &f->L, f->volume, err));
     reach(n, t, tets, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
@@ -320,9 +313,8 @@ static su_status unbounded(const field *f, int64_t count, const int32_t *region_
     for (int64_t h = 0; h < count; h++)
         for (int64_t v = 0; v < f->n; v++) W[h * f->n + v] = region_of[v] == h;
     if (f->free_count == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&b, count * f->free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(b, count * f->free_count), SU_WANT(work, f->n),
+                       SU_WANT(force, f->n)));
     SU_GO(biharmonic(f->n, &f->L, f->volume, f->number, f->free_count, &Q, err));
     SU_GO(su_cholesky_create(&Q, 1, &factor, err));
     SU_GO(su_cholesky_factorize(factor, &Q, err));
@@ -365,12 +357,9 @@ static su_status admm_create(const field *f, const uint8_t *inside, int32_t *num
         number[v] = inside[v] ? (int32_t)a->free_count : -1;
         if (inside[v]) list[a->free_count++] = (int32_t)v;
     }
-    SU_TRY(SU_ALLOC(&a->w, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->z, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->u, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->right, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->diagonal, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->bound, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC_ALL("region weights", err, SU_WANT(a->w, a->free_count), SU_WANT(a->z, a->free_count),
+                        SU_WANT(a->u, a->free_count), SU_WANT(a->right, a->free_count),
+                        SU_WANT(a->diagonal, a->free_count), SU_WANT(a->bound, a->free_count)));
     SU_TRY(biharmonic(f->n, &f->L, f->volume, number, a->free_count, &a->Q, err));
     for (int64_t k = 0; k < a->free_count; k++) a->diagonal[k] = a->Q.value[a->Q.start[k]];
     return su_cholesky_create(&a->Q, 1, &a->factor, err);
@@ -415,12 +404,8 @@ static su_status solve_region(const field *f, const int32_t *region_of, int64_t 
     admm a = {0};
     int steps = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&number, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&list, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&inside, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&b, f->free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(number, f->n), SU_WANT(list, f->n), SU_WANT(inside, f->n),
+                       SU_WANT(b, f->free_count), SU_WANT(work, f->n), SU_WANT(force, f->n)));
     for (int64_t v = 0; v < f->n; v++) inside[v] = w[v] > NOT_SMALL;
     for (bool first = true;; first = false) {
         bool settled;

@@ -97,8 +97,7 @@ static void write_column(assembly *a, int64_t v, su_weight_stiffness *out, int64
 
 static su_status number_free(int64_t n, const uint8_t *held, su_weight_stiffness *out, su_error *err)
 {
-    SU_TRY(SU_ALLOC(&out->free_index, n, "stiffness", err));
-    SU_TRY(SU_ALLOC(&out->free_vertex, n, "stiffness", err));
+    SU_TRY(SU_ALLOC_ALL("stiffness", err, SU_WANT(out->free_index, n), SU_WANT(out->free_vertex, n)));
     for (int64_t v = 0; v < n; v++) {
         out->free_index[v] = held && held[v] ? -1 : (int32_t)out->free_count;
         if (out->free_index[v] >= 0) out->free_vertex[out->free_count++] = (int32_t)v;

@@ -351,8 +351,6 @@ static layout lay_out(const su_runtime_model *model)
     return at;
 }
 
-#define TAKE(p, field, count) ((p)->field = su_arena_alloc(&(p)->arena, count, sizeof *(p)->field))
-
 su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *out, su_error *err)
 {
     posed *p;
@@ -364,13 +362,15 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
         if (model->points.panel[k].stride > widest) widest = model->points.panel[k].stride;
         if (model->points.panel[k].count > most) most = model->points.panel[k].count;
     }
-    if (!TAKE(p, gathered, widest) || !TAKE(p, rows, 3 * most + SU_PANEL) ||
-        !TAKE(p, padded, model->gram.region_offset[model->basis.d]) || !TAKE(p, held, model->lead) ||
-        !TAKE(p, older, model->lead) || !TAKE(p, acceleration, 3 * model->inertia.padded) ||
-        !TAKE(p, z, 3 * model->inertia.padded) || !TAKE(p, nowhere, 3 * model->points.kept_padded) ||
-        !TAKE(p, blocks, model->gram.entries) || !TAKE(p, blend_lanes, 2 * SU_FRAMES * model->m)) {
+    su_status status =
+        SU_TAKE_ALL(&p->arena, "the subspace", err, SU_WANT(p->gathered, widest), SU_WANT(p->rows, 3 * most + SU_PANEL),
+                    SU_WANT(p->padded, model->gram.region_offset[model->basis.d]), SU_WANT(p->held, model->lead),
+                    SU_WANT(p->older, model->lead), SU_WANT(p->acceleration, 3 * model->inertia.padded),
+                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->nowhere, 3 * model->points.kept_padded),
+                    SU_WANT(p->blocks, model->gram.entries), SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
+    if (status != SU_OK) {
         release(p);
-        return su_fail(err, SU_AGAIN, "not enough memory for the subspace");
+        return status;
     }
     *out = (su_subspace){.self = p,
                          .r = model->r,
