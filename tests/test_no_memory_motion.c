@@ -234,8 +234,8 @@ done:
 static su_status align_bases(void *context, int threads, su_error *err)
 {
     const beam_space *s = &made.beam;
-    int64_t n = s->shape.n, size = 3 * R * n, rows;
-    double *basis = NULL, *mass = NULL, *gram = NULL, *factor = NULL, angles[POSES * R];
+    int64_t n = s->shape.n, size = 3 * R * n;
+    double *basis = NULL, *mass = NULL, *gram = NULL, angles[POSES * R];
     int32_t parent[POSES];
     su_status status;
     (void)context;
@@ -249,10 +249,9 @@ static su_status align_bases(void *context, int threads, su_error *err)
     SU_GO(su_align(&what, basis, parent, angles, threads, err));
     SU_GO(su_gram(POSES, R, n, mass, basis, gram, threads, err));
     FAILING_MEMORY_RESULT(gram, POSES * POSES * R * R);
-    SU_GO(su_gram_factorize(POSES, R, gram, &rows, &factor, err));
-    FAILING_MEMORY_RESULT(factor, POSES * rows * R);
+
 done:
-    free(basis), free(mass), free(gram), free(factor);
+    free(basis), free(mass), free(gram);
     return status;
 }
 
