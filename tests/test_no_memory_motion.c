@@ -259,13 +259,13 @@ static su_status find_regions(void *context, int threads, su_error *err)
 {
     const su_tet *tet = &made.s.tet;
     int32_t region[400];
-    double W[800], residual;
+    double W[800];
     int iterations;
     (void)context;
     for (int64_t v = 0; v < tet->n; v++)
         region[v] = tet->vertices[3 * v] < 0.2 ? 0 : tet->vertices[3 * v] > 0.8 ? 1 : -1;
     su_status status = su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, 2, region, W,
-                                             &iterations, &residual, threads, err);
+                                             &iterations, threads, err);
     if (status == SU_OK) FAILING_MEMORY_RESULT(W, 2 * tet->n);
     return status;
 }

@@ -101,7 +101,7 @@ su_status region_weights(job *j)
             su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
         int iterations;
         SU_TRY(su_bounded_biharmonic(&(su_tet_mesh){n, j->tet.t, j->tet.vertices, j->tet.tets}, d, region_of, W,
-                                     &iterations, NULL, j->tool->threads, err));
+                                     &iterations, j->tool->threads, err));
         su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
         su_stats_stage(j->tool, "regions", su_seconds() - started);
         su_stats_integer(j->tool, "region_iterations", iterations);
