@@ -286,7 +286,7 @@ static su_status train(void *context, int threads, su_error *err)
 {
     beam_space *s = &made.beam;
     const su_shot_list no_shots = {.count = 0};
-    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R, .regions = 1});
+    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R});
     su_pose_space space;
     su_training_places places = {0};
     su_cubature set = {0};
@@ -354,7 +354,7 @@ static su_status simulate(void *context, int threads, su_error *err)
     SU_TRY(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
     SU_GO(su_simulation_create(&runtime, model, made.s.shot, &made.settings, &step, threads, &simulation, err));
     SU_GO(su_simulation_run(simulation, FRAMES, &sim, NULL, err));
-    SU_GO(su_checkpoint_save(failing_memory_path("c.npz"), "key", simulation, &sim, err));
+    SU_GO(su_checkpoint_save(failing_memory_path("c.npz"), "key", (su_interruptible){.bases = simulation}, &sim, err));
     SU_GO(SU_ALLOC(&u, 3 * FRAMES * model->n, "displacements", err));
     SU_GO(su_reconstruct_create(model, SU_COROTATED, 0, NULL, threads, &reconstruct, err));
     SU_GO(su_reconstruct_shot(reconstruct, made.s.shot, &sim, 0, FRAMES, u, NULL, NULL, err));

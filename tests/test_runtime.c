@@ -419,10 +419,11 @@ static void resume(const variant *v)
         assert_int_equal(
             su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1 + runs % 2, &simulation, &err),
             SU_OK);
-        if (su_checkpoint_load(path, "key", simulation, &r.sim, &found, &err) != SU_OK) fail_msg("%s", err.text);
+        if (su_checkpoint_load(path, "key", (su_interruptible){.bases = simulation}, &r.sim, &found, &err) != SU_OK)
+            fail_msg("%s", err.text);
         assert_int_equal(found, runs > 0);
         status = su_simulation_run(simulation, 30, &r.sim, &progress, &err);
-        assert_int_equal(su_checkpoint_save(path, "key", simulation, &r.sim, &err), SU_OK);
+        assert_int_equal(su_checkpoint_save(path, "key", (su_interruptible){.bases = simulation}, &r.sim, &err), SU_OK);
         su_simulation_free(simulation);
     }
     assert_int_equal(status, SU_OK);
@@ -433,7 +434,8 @@ static void resume(const variant *v)
     bool found;
     su_error err = {0};
     assert_int_equal(su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1, &other, &err), SU_OK);
-    assert_int_equal(su_checkpoint_load(path, "another key", other, &r.sim, &found, &err), SU_INPUT);
+    assert_int_equal(su_checkpoint_load(path, "another key", (su_interruptible){.bases = other}, &r.sim, &found, &err),
+                     SU_INPUT);
     su_simulation_free(other);
     unlink(path);
     free(q);

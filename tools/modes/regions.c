@@ -61,7 +61,7 @@ su_status share_modes(job *j)
         j->r[h] = count;
         at = *end ? end + 1 : end;
     }
-    su_training_case of = {.regions = d, .shots = j->set->shots.count, .material = j->setup.material};
+    su_training_case of = {.shots = j->set->shots.count};
     for (int64_t h = 0; h < d; h++)
         of.modes += j->r[h], of.region_modes = j->r[h] > of.region_modes ? j->r[h] : of.region_modes;
     j->plan = su_training_plan_make(&of);

@@ -1,6 +1,8 @@
 #include "reduce/cubature/motion_check.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "core/order.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
@@ -133,8 +135,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     const su_anim *anim = against->anim;
     const char *path = against->path;
     int shot = against->shot;
-    const json_t *frequency = json_object_get(model->file.meta, "frequency"),
-                 *fps = json_object_get(anim->file.meta, "fps");
+
     su_runtime_model runtime = {0};
     check c = {.model = model,
                .basis = basis,
@@ -153,8 +154,8 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = (int)plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
-                                  anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
+    SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
+                                  su_meta_number(anim->file.meta, "fps", 24), err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
     SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)

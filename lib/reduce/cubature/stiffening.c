@@ -3,6 +3,7 @@
 #include "core/lapack.h"
 #include "core/memory.h"
 #include "linalg/cholesky.h"
+#include "linalg/eigen.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -95,9 +96,7 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
                 (int)size, 0, G, (int)count);
 
-    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values);
-    if (info != 0)
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the interpolated basis has dependent columns");
+    status = su_eigen_generalized(count, vectors, G, values, "the interpolated basis has dependent columns", err);
 done:
     free(G), free(scaled);
     return status;

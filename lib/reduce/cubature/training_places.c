@@ -1,6 +1,8 @@
 #include "reduce/cubature/training_places.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "physics/settings.h"
@@ -284,9 +286,9 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);
         SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[out->count], err));
-        const json_t *start = json_object_get(all->anim[number].file.meta, "frame_start");
+
         out->shot[out->count] = number, out->frame[out->count] = frame;
-        out->number[out->count] = (double)frame + (json_is_number(start) ? json_number_value(start) : 0);
+        out->number[out->count] = (double)frame + su_meta_number(all->anim[number].file.meta, "frame_start", 0);
         out->count++;
         SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
         out->spin = fmax(out->spin, root_turn(at[0].Q, at[1].Q));

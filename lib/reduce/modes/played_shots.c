@@ -1,6 +1,8 @@
 #include "reduce/modes/played_shots.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "fem/fullsim.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
@@ -46,12 +48,6 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 enum { CONTACT_SOLVES = 10 };
 enum { FPS = 24 }; /* of a shot that does not say: film's */
 
-static double number_in(const json_t *meta, const char *key, double fallback)
-{
-    const json_t *value = json_object_get(meta, key);
-    return json_is_number(value) ? json_number_value(value) : fallback;
-}
-
 static su_status stage_open(stage *s, su_error *err)
 {
     const su_fit *fit = s->fit;
@@ -69,8 +65,8 @@ static su_status stage_open(stage *s, su_error *err)
     su_status status;
     SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&settings, number_in(fit->file.meta, "frequency", 0), anim->F, anim->times,
-                                  number_in(anim->file.meta, "fps", FPS), err));
+    SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
+                                  su_meta_number(anim->file.meta, "fps", FPS), err));
     SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
     return status;

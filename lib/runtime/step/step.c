@@ -31,13 +31,13 @@ static su_status allocate(su_stepper *s, su_error *err)
                        SU_WANT(y->trial, lead), SU_WANT(y->contact, lead), SU_WANT(y->A, lead * lead));
 }
 
-su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_contact *contact,
-                          const su_step_settings *settings, su_stepper *s, su_error *err)
+su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_step_settings *settings,
+                          su_stepper *s, su_error *err)
 {
     const su_kernel_set *set;
     memset(s, 0, sizeof *s);
     s->subspace = *subspace, s->force = *force;
-    if (contact) su_stepper_add_contact(s, contact);
+
     s->settings = *settings;
     s->now = s->states, s->before = s->states + 1, s->next = s->states + 2;
     su_status status = su_kernel_set_find(&set, err);
