@@ -20,7 +20,7 @@
 #include "reduce/modes/regions.h"
 #include "reduced_scene.h"
 #include "runtime/simulation_checkpoint.h"
-#include "runtime/subspace/expand.h"
+#include "io/expand.h"
 #include "runtime/subspace/reconstruct.h"
 #include "runtime/supple_runtime.h"
 

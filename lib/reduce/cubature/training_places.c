@@ -86,7 +86,7 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
     for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
         status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
                              &out->motion[out->count], err);
-        out->count++, out->edges++;
+        out->count++;
     }
     su_shape_blend_free(blend);
     return status;

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/tetmesh.h"
+#include "linalg/principal.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
 

@@ -1,4 +1,4 @@
-#include "reduce/modes/constrained_inverse.h"
+#include "linalg/constrained_inverse.h"
 
 #include "core/lapack.h"
 #include "core/memory.h"

@@ -1,4 +1,4 @@
-#include "runtime/frame_window.h"
+#include "io/frame_window.h"
 
 #include "core/memory.h"
 

@@ -1,4 +1,4 @@
-#include "reduce/modes/elimination.h"
+#include "linalg/elimination.h"
 
 #include "core/memory.h"
 #include "core/order.h"
