@@ -21,64 +21,9 @@
 
 enum { RINGS = 5 };
 
-/* All entries of a symmetric matrix by rows. */
-typedef struct rows {
-    int64_t *start;
-    int32_t *column;
-    double *value;
-} rows;
-
-static void rows_free(rows *r) { free(r->start), free(r->column), free(r->value); }
-
-/* L_ab = sum of V g_a . g_b, and lumped volumes. */
-static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t *tets, rows *L, double *volume,
-                           su_error *err)
-{
-    int64_t *fill = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 2), SU_WANT(L->column, 16 * t), SU_WANT(fill, n + 1)));
-    for (int64_t k = 0; k < 4 * t; k++) L->start[tets[k] + 1] += 4;
-    for (int64_t v = 0; v < n; v++) L->start[v + 1] += L->start[v], fill[v] = L->start[v];
-    for (int64_t e = 0; e < t; e++)
-        for (int a = 0; a < 4; a++)
-            for (int b = 0; b < 4; b++) L->column[fill[tets[4 * e + a]]++] = tets[4 * e + b];
-    int64_t write = 0;
-    for (int64_t v = 0; v < n; v++) { /* sorted, each once */
-        int64_t from = L->start[v], to = fill[v];
-        su_sort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
-        L->start[v] = write;
-        for (int64_t k = from; k < to; k++)
-            if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
-    }
-    L->start[n] = write;
-    SU_GO(SU_ALLOC(&L->value, write, "Laplacian", err));
-    for (int64_t e = 0; e < t; e++) {
-        const int32_t *tet = tets + 4 * e;
-        double edges[9], inverse[9], g[12];
-        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3],
-                     edges);
-        double V = su_inverse3(edges, inverse) / 6;
-        for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
-        memcpy(g + 3, inverse, sizeof inverse);
-        for (int a = 0; a < 4; a++) {
-            volume[tet[a]] += 0.25 * V;
-            for (int b = 0; b < 4; b++) {
-                int64_t at = L->start[tet[a]];
-                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
-                                               sizeof tet[b], su_order_int32);
-                L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
-            }
-        }
-    }
-    status = SU_OK;
-done:
-    free(fill);
-    return status;
-}
-
 /* Lower triangle of Q = L M^-1 L on the free vertices (number >= 0). */
-static su_status biharmonic(int64_t n, const rows *L, const double *volume, const int32_t *number, int64_t free_count,
-                            su_sparse *Q, su_error *err)
+static su_status biharmonic(int64_t n, const su_laplacian *L, const double *volume, const int32_t *number,
+                            int64_t free_count, su_sparse *Q, su_error *err)
 {
     double *sum = NULL;
     int32_t *list = NULL;
@@ -122,7 +67,8 @@ done:
 }
 
 /* y = L M^-1 L x over all vertices; work (n) */
-static void apply_biharmonic(int64_t n, const rows *L, const double *volume, const double *x, double *work, double *y)
+static void apply_biharmonic(int64_t n, const su_laplacian *L, const double *volume, const double *x, double *work,
+                             double *y)
 {
     for (int pass = 0; pass < 2; pass++) {
         const double *in = pass ? work : x;
@@ -204,7 +150,7 @@ static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *regi
 /* What all regions share. */
 typedef struct field {
     int64_t n, free_count; /* free: not held by a handle, and joined to one */
-    rows L;
+    su_laplacian L;
     double *volume;  /* (n) */
     int32_t *number; /* (n) among the free vertices, -1: held */
     int32_t *free_vertex;
@@ -212,7 +158,7 @@ typedef struct field {
 
 static void field_free(field *f)
 {
-    rows_free(&f->L);
+    su_laplacian_free(&f->L);
     free(f->volume), free(f->number), free(f->free_vertex);
 }
 
@@ -224,7 +170,7 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
     f->n = n;
     SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(f->volume, n), SU_WANT(f->number, n), SU_WANT(f->free_vertex, n),
                        SU_WANT(reached, n)));
-    SU_GO(laplacian(n, vertices, t, tets, &f->L, f->volume, err));
+    SU_GO(su_laplacian_create(&(su_tet_mesh){n, t, vertices, tets}, &f->L, f->volume, err));
     reach(n, t, tets, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
         f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
