@@ -92,7 +92,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
-$(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
+$(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o $(BUILD)/lib/io/expand.o $(BUILD)/lib/io/frame_window.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
 # Meshing and contact are small loops over corners and boxes, with square roots: unrolled and without errno a third faster. Nothing here
 # lets results differ.
 $(BUILD)/lib/geometry/%.o $(BUILD)/lib/contact/%.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3) -fno-math-errno -fno-trapping-math

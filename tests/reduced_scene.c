@@ -161,18 +161,11 @@ static void add_neutral_stiffness(reduced_scene *out, const double *weights, dou
     free(young), free(packed), free(KU);
 }
 
-static void make_gram(reduced_scene *out, bool factor)
+static void make_gram(reduced_scene *out)
 {
     su_model *model = &out->model;
     TAKE(out, model->gram, model->bases * model->bases * model->r * model->r);
     if (su_gram(model->bases, model->r, model->n, out->mass, out->basis, model->gram, 1, NULL) != SU_OK) abort();
-    if (!factor) return;
-    double *rows = NULL;
-    if (su_gram_factorize(model->bases, model->r, model->gram, &model->factor, &rows, NULL) != SU_OK) abort();
-    TAKE(out, model->gram_factor, model->bases * model->factor * model->r);
-    memcpy(model->gram_factor, rows, (size_t)(model->bases * model->factor * model->r) * sizeof *rows);
-    free(rows);
-    model->gram = NULL;
 }
 
 static void make_sim(reduced_scene *out)
@@ -256,7 +249,7 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
         add_neutral_stiffness(out, out->tet_weights, -1, model->linear_stiffness);
     }
     make_cubature(out, options->stride, out->tet_weights);
-    make_gram(out, options->factor);
+    if (!options->no_gram) make_gram(out);
     make_sim(out);
     su_error err = {0};
     if (su_runtime_model_create(model, options->interpolation, &out->runtime, &err) != SU_OK) {

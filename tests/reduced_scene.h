@@ -27,7 +27,7 @@ typedef struct reduced_options {
     bool one;     /* one basis for all poses */
     bool lacking; /* tets have other weights, and D the linear stiffness that they lack at the neutral pose, also a
                      negative one */
-    bool factor;  /* store gram_factor instead of gram */
+    bool no_gram; /* the model has no Gram matrices: they are made when it is loaded */
     su_interpolation interpolation;
 } reduced_options;
 

@@ -230,14 +230,14 @@ static void a_turned_pose_has_the_same_modes(void **state)
     free(x), free(mid), free(mass), free(bases), free(plain), free(q), free(at), free(one), free(U), free(exact);
 }
 
-static void gram_is_exact_and_its_factor_close(void **state)
+static void gram_is_exact(void **state)
 {
     (void)state;
     enum { M = 3, R = 5 };
     beam b = beam_create(9, 2, 2, 1, 0.15, 0.2);
     int64_t size = 3 * b.n * R;
     double *x = take(3 * b.n), *q = take(4 * b.n * M), *mass = take(b.n), *bases = take(M * size);
-    double gram[M * M * R * R], other[M * M * R * R], angles[M * R], *factor;
+    double gram[M * M * R * R], other[M * M * R * R], angles[M * R];
     const double params[] = {0, 0.4, 0.9}, scale[] = {1};
     const int32_t region[R] = {0};
     int32_t parent[M];
@@ -264,29 +264,6 @@ static void gram_is_exact_and_its_factor_close(void **state)
                     assert_true(gram[((i * M + j) * R + k) * R + l] == gram[((j * M + i) * R + l) * R + k]);
                     if (i == j) assert_float_equal(sum, k == l, 1e-9);
                 }
-    /* Two more poses that are blends of these add nothing to the rank. */
-    double wide[25 * R * R], mixed[5][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0.5, 0.5, 0}, {0.2, 0.3, 0.5}};
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 5; j++)
-            for (int k = 0; k < R * R; k++) {
-                double sum = 0;
-                for (int a = 0; a < M; a++)
-                    for (int c = 0; c < M; c++) sum += mixed[i][a] * mixed[j][c] * gram[(a * M + c) * R * R + k];
-                wide[(i * 5 + j) * R * R + k] = sum;
-            }
-    int64_t rows;
-    assert_int_equal(su_gram_factorize(5, R, wide, &rows, &factor, NULL), SU_OK);
-    assert_true(rows <= M * R);
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 5; j++)
-            for (int k = 0; k < R; k++)
-                for (int l = 0; l < R; l++) {
-                    double sum = 0;
-                    for (int64_t a = 0; a < rows; a++)
-                        sum += factor[(i * rows + a) * R + k] * factor[(j * rows + a) * R + l];
-                    assert_float_equal(sum, wide[((i * 5 + j) * R + k) * R + l], 1e-6);
-                }
-    free(factor);
     beam_free(&b);
     free(x), free(q), free(mass), free(bases);
 }
@@ -325,9 +302,12 @@ int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(procrustes_recovers_a_known_rotation),   cmocka_unit_test(the_tree_is_greedy),
-        cmocka_unit_test(permuted_modes_of_near_identical_beams), cmocka_unit_test(a_turned_pose_has_the_same_modes),
-        cmocka_unit_test(gram_is_exact_and_its_factor_close),     cmocka_unit_test(example_poses_are_reproduced),
+        cmocka_unit_test(procrustes_recovers_a_known_rotation),
+        cmocka_unit_test(the_tree_is_greedy),
+        cmocka_unit_test(permuted_modes_of_near_identical_beams),
+        cmocka_unit_test(a_turned_pose_has_the_same_modes),
+        cmocka_unit_test(gram_is_exact),
+        cmocka_unit_test(example_poses_are_reproduced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

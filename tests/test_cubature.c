@@ -142,7 +142,7 @@ static void both_sets_train_without_shots(void **state)
     fixture *f = *state;
     su_training_places places;
     const su_shot_list no_shots = {.count = 0};
-    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R, .regions = 1});
+    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R});
     const su_training training = {
         .space = &f->space, .plan = &plan, .places = &places, .moving = &places, .seed = 1, .memory = (int64_t)1 << 30};
     assert_int_equal(su_training_places_create(&f->space, &no_shots, &plan, 0, &places, NULL), SU_OK);

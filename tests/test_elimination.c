@@ -2,7 +2,7 @@
  * elimination against modes by projection, which take any rows. */
 #include "box.h"
 #include "geometry/tetmesh.h"
-#include "reduce/modes/elimination.h"
+#include "linalg/elimination.h"
 #include "reduce/modes/modes.h"
 
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "near.h"
-#include "runtime/frame_window.h"
+#include "io/frame_window.h"
 
 #include <math.h>
 #include <stdlib.h>

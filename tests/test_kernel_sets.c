@@ -2,7 +2,7 @@
  */
 #include "near.h"
 #include "reduced_scene.h"
-#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/kernel_set.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static double *run_with(const char *set, scene *s, double **u)
     const su_sim_settings settings = su_sim_defaults();
     const su_step_settings step = {.newton = 1, .tolerance = 1e-8};
     su_error err = {0};
-    if (!su_kernels_choose(set)) return NULL;
+    if (!su_kernel_set_choose(set)) return NULL;
     setenv("SUPPLE_KERNELS", set, 1);
     reduced_scene r;
     reduced_create(&r, s, &options);

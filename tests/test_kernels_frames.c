@@ -5,12 +5,20 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "runtime/kernels/kernel_set.h"
 #include "core/memory.h"
 #include "near.h"
 #include "runtime/kernels/kernels_frames.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The group of a set that these tests are about; NULL where this processor cannot run it. */
+static const su_frame_kernels *kernels_of(const char *name)
+{
+    const su_kernel_set *set = su_kernel_set_choose(name);
+    return set ? &set->frames : NULL;
+}
 
 enum { GROUPS = 3, ROWS = 11, VERTICES = 29, FLESH = 23, SKIN = 37 };
 
@@ -110,9 +118,8 @@ static void kernels_agree_with_plain_loops(void **unused)
     uint64_t state = 9;
     int found = 0;
     for (int i = 0; i < 3; i++) {
-        const su_frame_kernels *k = su_frame_kernels_choose(names[i]);
+        const su_frame_kernels *k = kernels_of(names[i]);
         if (!k) continue;
-        assert_string_equal(k->name, names[i]);
         found++;
         check_combine(k, &state);
         check_turn(k, &state);

@@ -80,9 +80,9 @@ static body make(int cells)
     assert_true(b.n < 20000);
     su_error err = {0};
     assert_int_equal(su_handle_vertices(b.n, b.x, b.t, b.tets, REGIONS, handles, region_of, &err), SU_OK);
-    assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){b.n, b.t, b.x, b.tets}, REGIONS, region_of, b.weights, NULL,
-                                           NULL, 1, &err),
-                     SU_OK);
+    assert_int_equal(
+        su_bounded_biharmonic(&(su_tet_mesh){b.n, b.t, b.x, b.tets}, REGIONS, region_of, b.weights, NULL, 1, &err),
+        SU_OK);
     su_region_sharpen(REGIONS * b.n, b.weights, 0.1, 0.5);
     free(number);
     box_mesh_free(&box);

@@ -1,6 +1,7 @@
 /* Linear modes against beam theory, modal derivatives and principal directions against their laws. */
 #include "box.h"
 #include "reduce/modes/derivatives.h"
+#include "linalg/principal.h"
 #include "reduce/modes/modes.h"
 
 #include <cblas.h>

@@ -579,7 +579,7 @@ static void play(stage *t, bool whole_flesh, bool every, double *u, double *ener
     t->subspace = subspace;
     force.self = &t->tets;
     if (!every) assert_int_equal(su_tets_force_create(&t->model, 1, &force, NULL), SU_OK);
-    assert_int_equal(su_stepper_plug(&subspace, &force, NULL, &step, &stepper, &err), SU_OK);
+    assert_int_equal(su_stepper_plug(&subspace, &force, &step, &stepper, &err), SU_OK);
     for (int64_t frame = 0; frame < FRAMES; frame++) {
         const instant *at = t->instants;
         for (int k = 1; k <= settings.substeps; k++) {

@@ -63,15 +63,6 @@ assert meta['kind'] == 'supple.basis' and meta['interpolation'] == 'corotated' a
 PY
 echo $?)" "$(tail -3 why)"
 
-run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --gram factor -o factor.basis.npz
-check "a common factor of the Gram matrices" "$([ $status = 0 ] && "$python" - <<'PY'
-import numpy as np
-a, b = np.load('c.basis.npz'), np.load('factor.basis.npz')
-S = b['gram_factor']
-assert 'gram' not in b.files and np.abs(np.einsum('ika,jkb->ijab', S, S) - a['gram']).max() < 1e-6
-PY
-echo $?)" "$(cat err)"
-
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --pca 5 -o pca.basis.npz
 check "one basis for all poses: the leading directions of theirs" "$([ $status = 0 ] && "$python" - <<'PY' 2>&1
 import numpy as np

@@ -18,24 +18,24 @@
 
 static double *weights_of(const box_mesh *box, int64_t count, const su_handle *handles, int32_t *handle_of)
 {
-    double *W = malloc((size_t)(count * box->n) * sizeof *W), residual;
+    double *W = malloc((size_t)(count * box->n) * sizeof *W);
     int iterations;
     su_error err = {0};
     assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err),
                      SU_OK);
     assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count, handle_of,
-                                           W, &iterations, &residual, 2, &err),
+                                           W, &iterations, 2, &err),
                      SU_OK);
     if (box->n < 2000) { /* the same bytes on any number of threads */
         double *again = malloc((size_t)(count * box->n) * sizeof *again);
         assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count,
-                                               handle_of, again, NULL, NULL, 1, &err),
+                                               handle_of, again, NULL, 1, &err),
                          SU_OK);
         assert_memory_equal(W, again, (size_t)(count * box->n) * sizeof *again);
         free(again);
     }
-    printf("# %d handles: %d factorizations, %.1e cut off\n", (int)count, iterations, residual);
-    assert_true(residual < 1e-4 && iterations < 40);
+    printf("# %d handles: %d factorizations\n", (int)count, iterations);
+    assert_true(iterations < 40);
     return W;
 }
 
@@ -143,9 +143,9 @@ static void test_all_held(void **unused)
     int32_t *region_of = malloc((size_t)box.n * sizeof *region_of);
     double *W = malloc(2 * (size_t)box.n * sizeof *W);
     for (int64_t v = 0; v < box.n; v++) region_of[v] = box.vertices[3 * v] > 0.9;
-    assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, 2, region_of, W, NULL,
-                                           NULL, 1, NULL),
-                     SU_OK);
+    assert_int_equal(
+        su_bounded_biharmonic(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, 2, region_of, W, NULL, 1, NULL),
+        SU_OK);
     for (int64_t v = 0; v < box.n; v++) assert_true(W[v] == !region_of[v] && W[box.n + v] == region_of[v]);
     free(W), free(region_of);
     box_mesh_free(&box);

@@ -1,4 +1,5 @@
 /* A shot between its frames: splines, cuts, root rotations, parameters by name, corrections. */
+#include "runtime/kernels/kernel_set.h"
 #include "rig/shot.h"
 
 #include "core/memory.h"
@@ -15,6 +16,13 @@
 #include <cmocka.h>
 
 #include "near.h"
+
+/* The group of a set that these tests are about; NULL where this processor cannot run it. */
+static const su_pose_kernels *kernels_of(const char *name)
+{
+    const su_kernel_set *set = su_kernel_set_choose(name);
+    return set ? &set->pose : NULL;
+}
 
 enum { F = 12, NBAR = 100 };
 
@@ -322,7 +330,7 @@ static void lanes_hold_what_samples_say(void **unused)
             su_shot_sample(shot, at[k].frame, at[k].fraction, 0, NULL, NULL, p[k], NULL, NULL);
         }
         for (int set = 0; set < 3; set++) {
-            const su_pose_kernels *kernels = su_pose_kernels_choose(sets[set]);
+            const su_pose_kernels *kernels = kernels_of(sets[set]);
             if (!kernels) continue;
             su_shot_lanes(shot, &patch, kernels, NULL, TIMES, at, moved);
             su_shot_lanes(shot, &patch, kernels, &window, TIMES, at, windowed);

@@ -45,6 +45,12 @@ su_status su_allocate(void *out, int64_t count, size_t size, const char *what, s
     return hand_over(out, su_calloc(count, size), count, size, what, err);
 }
 
+su_status su_allocate_all(const su_wanted *wanted, const char *what, su_error *err)
+{
+    for (; wanted->out; wanted++) SU_TRY(su_allocate(wanted->out, wanted->count, wanted->size, what, err));
+    return SU_OK;
+}
+
 su_status su_allocate_room(void *out, int64_t count, size_t size, const char *what, su_error *err)
 {
     size_t bytes;
@@ -82,6 +88,14 @@ void *su_arena_alloc(su_arena *arena, int64_t count, size_t size)
     }
     if (!pointer) arena->failed = true;
     return pointer;
+}
+
+su_status su_arena_take_all(su_arena *arena, const su_wanted *wanted, const char *what, su_error *err)
+{
+    for (; wanted->out; wanted++)
+        SU_TRY(hand_over(wanted->out, su_arena_alloc(arena, wanted->count, wanted->size), wanted->count, wanted->size,
+                         what, err));
+    return SU_OK;
 }
 
 void su_arena_free(su_arena *arena)

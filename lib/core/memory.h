@@ -23,6 +23,28 @@ su_status su_allocate_room(void *out, int64_t count, size_t size, const char *wh
 #define SU_ALLOC(out, count, what, err) su_allocate((void *)(out), (int64_t)(count), sizeof **(out), what, err)
 #define SU_ROOM(out, count, what, err) su_allocate_room((void *)(out), (int64_t)(count), sizeof **(out), what, err)
 
+/* An array that is wanted: the pointer that gets it, by its own type, and how many. */
+typedef struct su_wanted {
+    void *out;
+    int64_t count;
+    size_t size;
+} su_wanted;
+#define SU_WANT(pointer, count)                                                                                        \
+    {                                                                                                                  \
+        &(pointer), (int64_t)(count), sizeof *(pointer)                                                                \
+    }
+/* A list of them, for the calls below. */
+#define SU_WANTED(...)                                                                                                 \
+    (const su_wanted[])                                                                                                \
+    {                                                                                                                  \
+        __VA_ARGS__, { NULL, 0, 0 }                                                                                    \
+    }
+
+/* SU_ALLOC of several, in their order; those had before one that fails are the caller's, as after SU_ALLOC:
+ * SU_ALLOC_ALL("modes", err, SU_WANT(values, r), SU_WANT(modes, 3 * r * n)). */
+su_status su_allocate_all(const su_wanted *wanted, const char *what, su_error *err);
+#define SU_ALLOC_ALL(what, err, ...) su_allocate_all(SU_WANTED(__VA_ARGS__), what, err)
+
 /* An arena owns every block taken from it; zero-initialize it. Blocks are 64-byte aligned and zeroed. */
 typedef struct su_arena {
     struct su_arena_block *blocks;
@@ -30,6 +52,9 @@ typedef struct su_arena {
 } su_arena;
 
 void *su_arena_alloc(su_arena *arena, int64_t count, size_t size);
+/* The same of several: SU_TAKE_ALL(&arena, "modes", err, SU_WANT(values, r), ...). */
+su_status su_arena_take_all(su_arena *arena, const su_wanted *wanted, const char *what, su_error *err);
+#define SU_TAKE_ALL(arena, what, err, ...) su_arena_take_all(arena, SU_WANTED(__VA_ARGS__), what, err)
 /* Hands a block to the arena: freed by `release(pointer, length)` with the arena (used for memory maps). */
 su_status su_arena_adopt(su_arena *arena, void *pointer, size_t length, void (*release)(void *, size_t), su_error *err);
 void su_arena_free(su_arena *arena);

@@ -40,11 +40,8 @@ static void add_laplacian(const double *vertices, int64_t t, const int32_t *tets
 {
     for (int64_t e = 0; e < t; e++) {
         const int32_t *tet = tets + 4 * e;
-        double edges[9], gradient[12];
-        su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
-                     vertices + 3 * (int64_t)tet[3], edges);
-        double volume = su_inverse3(edges, gradient + 3) / 6;
-        for (int b = 0; b < 3; b++) gradient[b] = -gradient[3 + b] - gradient[6 + b] - gradient[9 + b];
+        double gradient[12], volume = su_tet_gradients(vertices, tet, gradient) / 6;
+
         for (int a = 0; a < 4; a++)
             for (int b = 0; b < 4; b++) {
                 if (a == b) continue;

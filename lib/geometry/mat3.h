@@ -3,6 +3,7 @@
 #define SU_GEOMETRY_MAT3_H
 
 #include <math.h>
+#include <stdint.h>
 
 static inline double su_dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -88,6 +89,19 @@ static inline void su_tet_edges(const double a[3], const double b[3], const doub
                                 double out[9])
 {
     for (int i = 0; i < 3; i++) out[3 * i] = b[i] - a[i], out[3 * i + 1] = c[i] - a[i], out[3 * i + 2] = d[i] - a[i];
+}
+
+/* g (4,3): gradients of the shape functions of a tet of points x (.,3), 0 where it is flat; returns 6 times its volume.
+ * Rows of the inverse edge matrix are those of corners 1 to 3. */
+static inline double su_tet_gradients(const double *x, const int32_t tet[4], double g[12])
+{
+    double edges[9];
+    for (int i = 0; i < 12; i++) g[i] = 0;
+    su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3],
+                 edges);
+    double volume = su_inverse3(edges, g + 3);
+    for (int i = 0; i < 3; i++) g[i] = -g[3 + i] - g[6 + i] - g[9 + i];
+    return volume;
 }
 
 #endif

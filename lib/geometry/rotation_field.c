@@ -40,18 +40,6 @@ static su_status tets_around(int64_t t, const int32_t *tets, int64_t wanted, con
     return SU_OK;
 }
 
-/* Rows of the inverse edge matrix are the gradients of the shape functions of corners 1 to 3. Returns 6 times the
- * volume. */
-static double corner_gradients(const double *vertices, const int32_t *tet, double g[12])
-{
-    double edges[9];
-    su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
-                 vertices + 3 * (int64_t)tet[3], edges);
-    double volume = su_inverse3(edges, g + 3);
-    for (int b = 0; b < 3; b++) g[b] = -g[3 + b] - g[6 + b] - g[9 + b];
-    return volume;
-}
-
 /* Rows of gradients as they grow. */
 typedef struct rows {
     const double *vertices;
@@ -70,7 +58,7 @@ static su_status add_ring(rows *r, const int32_t *ring, int64_t count, int32_t o
     double total = 0, gradient[12] = {0};
     for (int64_t a = 0; a < count; a++) {
         const int32_t *tet = r->tets + 4 * (int64_t)ring[a];
-        double volume = corner_gradients(r->vertices, tet, gradient);
+        double volume = su_tet_gradients(r->vertices, tet, gradient);
         if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", ring[a]);
         total += volume;
         for (int c = 0; c < 4; c++) {
@@ -189,7 +177,7 @@ static su_status add_node(rows *r, const nodes *all, int32_t node, su_error *err
             const int32_t *tet = r->tets + 4 * (int64_t)e;
             if (all->seen[e] == node + 1) continue;
             all->seen[e] = node + 1;
-            double volume = corner_gradients(r->vertices, tet, gradient);
+            double volume = su_tet_gradients(r->vertices, tet, gradient);
             if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", e);
             volume *= 0.25 * (all->phi[tet[0]] + all->phi[tet[1]] + all->phi[tet[2]] + all->phi[tet[3]]);
             total += volume;

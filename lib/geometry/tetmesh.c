@@ -222,6 +222,54 @@ done:
     return status;
 }
 
+void su_laplacian_free(su_laplacian *L)
+{
+    free(L->start), free(L->column), free(L->value);
+    *L = (su_laplacian){0};
+}
+
+su_status su_laplacian_create(const su_tet_mesh *mesh, su_laplacian *L, double *volume, su_error *err)
+{
+    int64_t n = mesh->n, t = mesh->t;
+    const int32_t *tets = mesh->tets;
+    int64_t *fill = NULL;
+    *L = (su_laplacian){0};
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 2), SU_WANT(L->column, 16 * t), SU_WANT(fill, n + 1)));
+    for (int64_t k = 0; k < 4 * t; k++) L->start[tets[k] + 1] += 4;
+    for (int64_t v = 0; v < n; v++) L->start[v + 1] += L->start[v], fill[v] = L->start[v];
+    for (int64_t e = 0; e < t; e++)
+        for (int a = 0; a < 4; a++)
+            for (int b = 0; b < 4; b++) L->column[fill[tets[4 * e + a]]++] = tets[4 * e + b];
+    int64_t write = 0;
+    for (int64_t v = 0; v < n; v++) { /* sorted, each once */
+        int64_t from = L->start[v], to = fill[v];
+        su_sort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
+        L->start[v] = write;
+        for (int64_t k = from; k < to; k++)
+            if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
+    }
+    L->start[n] = write;
+    SU_GO(SU_ALLOC(&L->value, write, "Laplacian", err));
+    for (int64_t e = 0; e < t; e++) {
+        const int32_t *tet = tets + 4 * e;
+        double g[12], V = su_tet_gradients(mesh->x, tet, g) / 6;
+        for (int a = 0; a < 4; a++) {
+            if (volume) volume[tet[a]] += 0.25 * V;
+            for (int b = 0; b < 4; b++) {
+                int64_t at = L->start[tet[a]];
+                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
+                                               sizeof tet[b], su_order_int32);
+                L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
+            }
+        }
+    }
+done:
+    free(fill);
+    if (status != SU_OK) su_laplacian_free(L);
+    return status;
+}
+
 su_status su_tet_measure(const su_tets *mesh, su_tet_quality *out, su_error *err)
 {
     /* A histogram gives the percentile without sorting millions of angles: bins of 1/100 degree. */

@@ -45,6 +45,17 @@ su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **
  * share an edge or a vertex hang together by a hinge, which carries no torque. */
 su_status su_tet_parts(int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err);
 
+/* The finite-element Laplacian of a mesh by rows, all entries of each, ascending: L_ab = sum of V g_a . g_b. */
+typedef struct su_laplacian {
+    int64_t *start; /* (n + 1) */
+    int32_t *column;
+    double *value;
+} su_laplacian;
+
+/* volume (n), which holds zeros: lumped volumes, m^3; NULL: not wanted. Released after errors too. */
+su_status su_laplacian_create(const su_tet_mesh *mesh, su_laplacian *L, double *volume, su_error *err);
+void su_laplacian_free(su_laplacian *L);
+
 typedef struct su_tet_quality {
     double volume; /* m^3, sum */
     double smallest_volume;

@@ -35,6 +35,16 @@ su_status su_eigen_symmetric(int64_t size, double *matrix, double *values, su_er
     return SU_OK;
 }
 
+su_status su_eigen_generalized(int64_t size, double *A, double *B, double *values, const char *dependent, su_error *err)
+{
+    lapack_int n = (lapack_int)size;
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', n, A, n, B, n, values);
+    if (info == 0) return SU_OK;
+    su_status status = su_lapack_status(info, SU_NUMERICS);
+    return info > n ? su_fail(err, status, "%s (%d of %d)", dependent, (int)(info - n), (int)n)
+                    : su_fail(err, status, "dense eigenproblem of size %d did not converge", (int)n);
+}
+
 typedef struct problem {
     int64_t size, count, applications;
     const su_inverse *inverse;

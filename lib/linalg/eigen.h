@@ -44,6 +44,11 @@ su_status su_eigen_lowest(const su_eigen_problem *problem, int64_t count, double
  * `matrix` (size,size; overwritten by the vectors). LAPACK dsyevd. */
 su_status su_eigen_symmetric(int64_t size, double *matrix, double *values, su_error *err);
 
+/* The same of A v = l B v, with v'Bv = 1. B (size,size), definite, is overwritten. dependent: what is wrong where it is
+ * not definite. LAPACK dsygvd. */
+su_status su_eigen_generalized(int64_t size, double *A, double *B, double *values, const char *dependent,
+                               su_error *err);
+
 /* Turns a vector so that its component of largest size (the first within 1e-6 of it) is positive. */
 void su_eigen_fix_sign(int64_t size, double *vector);
 

@@ -2,8 +2,10 @@
 
 #include "core/lapack.h"
 #include "core/memory.h"
+#include "linalg/eigen.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,4 +140,86 @@ void su_principal_free(su_principal *p)
 {
     free(p->mean), free(p->shapes), free(p->weights);
     *p = (su_principal){0};
+}
+
+/* ---- in a mass ---- */
+
+/* Of the largest eigenvalue of a Gram matrix. */
+#define ROUNDING 1e-13
+
+/* x -= V (V' x), twice; V (count,size) orthonormal */
+static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
+{
+    if (count == 0) return;
+    for (int pass = 0; pass < 2; pass++) {
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)columns, (int)size, 1, v, (int)size, x,
+                    (int)size, 0, coefficients, (int)count);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)columns, (int)count, -1, v, (int)size,
+                    coefficients, (int)count, 1, x, (int)size);
+    }
+}
+
+/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a
+ * second orthonormalization takes out what its squared condition costs. */
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
+{
+    double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
+    int n = (int)size, c = (int)candidate_count, w = (int)wanted;
+    su_status status;
+    if (wanted == 0) return SU_OK;
+    SU_GO(SU_ALLOC_ALL("principal directions", err, SU_WANT(root, size),
+                       SU_WANT(gram, candidate_count * candidate_count), SU_WANT(values, candidate_count),
+                       SU_WANT(chosen, wanted * wanted), SU_WANT(coefficients, count * candidate_count + 1)));
+    for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
+    for (int64_t k = 0; k < candidate_count; k++)
+        for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
+    double longest = 0;
+    for (int64_t k = 0; k < candidate_count; k++)
+        longest = fmax(longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
+    remove_span(size, count, v, candidate_count, candidates, coefficients);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
+    SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
+    double floor = shortest > 0      ? shortest * shortest * longest
+                   : candidate_count ? ROUNDING * values[candidate_count - 1]
+                                     : 0;
+    int64_t rank = 0;
+    while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
+    if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
+    if (wanted > rank) {
+        status = su_fail(err, SU_INPUT,
+                         "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
+                         "modes or for more linear ones",
+                         (long long)rank, (long long)wanted);
+        goto done;
+    }
+    status = SU_OK;
+    if (wanted == 0) goto back;
+    double *out = v + count * size;
+    for (int64_t k = 0; k < wanted; k++) {
+        double *direction = gram + (candidate_count - 1 - k) * candidate_count;
+        double scale = 1 / sqrt(values[candidate_count - 1 - k]);
+        for (int64_t i = 0; i < candidate_count; i++) direction[i] *= scale;
+        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
+    }
+    remove_span(size, count, v, wanted, out, coefficients);
+    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
+            goto done;
+        }
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
+    }
+back:
+    for (int64_t k = 0; k < count + wanted; k++) {
+        for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
+        if (k >= count) su_eigen_fix_sign(size, v + k * size);
+    }
+    status = SU_OK;
+done:
+    free(root), free(gram), free(values), free(chosen), free(coefficients);
+    return status;
 }

@@ -22,4 +22,11 @@ su_status su_principal_shapes(int64_t frames, int64_t columns, const float *valu
                               su_principal *out, su_error *err);
 void su_principal_free(su_principal *principal);
 
+/* Appends to `count` vectors v (count + wanted, size), orthonormal in the diagonal mass, the `wanted` leading principal
+ * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. Where
+ * they span too little: SU_INPUT, or with `got` (else NULL) as many as there are. Directions below `shortest` times the
+ * longest candidate do not count (0: only what rounding leaves). */
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err);
+
 #endif

@@ -4,8 +4,6 @@
 #ifndef SU_REDUCE_TRAINING_PLAN_H
 #define SU_REDUCE_TRAINING_PLAN_H
 
-#include "physics/material.h"
-
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +13,9 @@ typedef struct su_training_case {
     bool one_basis;       /* for all poses; else one a pose */
     int64_t modes;        /* r, of all regions */
     int64_t region_modes; /* of the region that has most; without regions r */
-    int64_t regions;      /* 1: the whole flesh */
-    int64_t shots;        /* that are known, motions among them */
-    su_material material; /* no field depends on it */
+
+    int64_t shots; /* that are known, motions among them */
+
 } su_training_case;
 
 typedef struct su_training_plan {

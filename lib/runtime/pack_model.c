@@ -19,6 +19,9 @@ void su_runtime_model_free(su_runtime_model *model)
     memset(model, 0, sizeof *model);
 }
 
+/* What memory is wanted for. */
+static const char purpose[] = "the run-time model";
+
 /* Basis rows of all points and poses, columns in panel order: rows (m times all_row_entries). */
 static void pack_points(const su_runtime_model *model, const int32_t *point_of, float *rows)
 {
@@ -69,11 +72,9 @@ static void pack_abreast(su_runtime_model *model, const float *rows)
 static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_error *err)
 {
     float *rows;
-    model->points.rows =
-        su_model_take(model, model->bases * model->points.row_entries, sizeof *model->points.rows, err);
-    model->tets.abreast_rows =
-        su_model_take(model, 12 * model->bases * model->tets.abreast_entries, sizeof *model->tets.abreast_rows, err);
-    if (!model->points.rows || !model->tets.abreast_rows) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err,
+                       SU_WANT(model->points.rows, model->bases * model->points.row_entries),
+                       SU_WANT(model->tets.abreast_rows, 12 * model->bases * model->tets.abreast_entries)));
     SU_TRY(SU_ALLOC(&rows, model->bases * model->points.all_row_entries, "rows of points", err));
     pack_points(model, point_of, rows);
     memcpy(model->points.rows, rows, (size_t)(model->bases * model->points.row_entries) * sizeof *rows);
@@ -114,10 +115,8 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
     int64_t starts = 0, total = 0;
     for (int64_t p = model->tets.panels_abreast; p < model->tets.panels; p++)
         starts += model->tets.panel[p].count * (model->tets.panel[p].stride / 8) * 4;
-    model->tets.masks = su_model_take(model, MASKS * SU_LANES, sizeof *model->tets.masks, err);
-    model->tets.tap_start = su_model_take(model, starts + 1, sizeof *model->tets.tap_start, err);
-    model->tets.tap_first = su_model_take(model, model->tets.count, sizeof *model->tets.tap_first, err);
-    if (!model->tets.masks || !model->tets.tap_start || !model->tets.tap_first) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->tets.masks, MASKS * SU_LANES),
+                       SU_WANT(model->tets.tap_start, starts + 1), SU_WANT(model->tets.tap_first, model->tets.count)));
     for (int bits = 0; bits < MASKS; bits++)
         for (int k = 0; k < 8; k++) model->tets.masks[8 * bits + k] = bits >> k & 1;
     for (int pass = 0; pass < 2; pass++) {
@@ -137,8 +136,7 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
             }
         }
         model->tets.tap_start[start] = (int32_t)total;
-        if (pass == 0 && !(model->tets.taps = su_model_take(model, total, sizeof *model->tets.taps, err)))
-            return SU_AGAIN;
+        if (pass == 0) SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->tets.taps, total)));
     }
     return SU_OK;
 }
@@ -152,10 +150,9 @@ static su_status assign_rooms(su_runtime_model *model, su_error *err)
     for (int64_t p = model->points.kept_panels; p < model->points.row_panels; p++)
         if (3 * model->points.panel[p].stride > model->points.room_size)
             model->points.room_size = 3 * model->points.panel[p].stride;
-    if (!(model->points.room = su_model_take(model, model->points.count, sizeof *model->points.room, err)))
-        return SU_AGAIN;
-    SU_GO(SU_ALLOC(&last, model->points.count, "points", err));
-    SU_GO(SU_ALLOC(&spare, passing, "points", err));
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->points.room, model->points.count)));
+
+    SU_GO(SU_ALLOC_ALL("points", err, SU_WANT(last, model->points.count), SU_WANT(spare, passing)));
     for (int64_t k = 0; k < model->points.count; k++) model->points.room[k] = -1;
     for (int64_t k = 4 * model->tets.abreast; k < 4 * model->tets.count; k++)
         if (model->tets.corner[k] < model->points.count) last[model->tets.corner[k]] = (int32_t)(k / 4);
@@ -192,14 +189,13 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
                            const int32_t *point_of, su_error *err)
 {
     int64_t count = model->tets.count;
-    if (!(model->tets.corner = su_model_take(model, 4 * count, sizeof *model->tets.corner, err)) ||
-        !(model->tets.neutral_inverse = su_model_take(model, 9 * count, sizeof *model->tets.neutral_inverse, err)) ||
-        !(model->tets.neutral_volume = su_model_take(model, count, sizeof *model->tets.neutral_volume, err)) ||
-        !(model->tets.weight = su_model_take(model, model->m * count, sizeof *model->tets.weight, err)) ||
-        !(model->tets.young = su_model_take(model, model->m * count, sizeof *model->tets.young, err)) ||
-        !(model->tets.poisson = su_model_take(model, model->m * count, sizeof *model->tets.poisson, err)) ||
-        !(model->tets.filler = su_model_take(model, count, sizeof *model->tets.filler, err)))
-        return SU_AGAIN;
+    model->tets.padded =
+        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->tets.corner, 4 * count),
+                       SU_WANT(model->tets.neutral_inverse, 9 * count), SU_WANT(model->tets.neutral_volume, count),
+                       SU_WANT(model->tets.weight, model->m * count), SU_WANT(model->tets.young, model->m * count),
+                       SU_WANT(model->tets.poisson, model->m * count), SU_WANT(model->tets.filler, count),
+                       SU_WANT(model->tets.base, model->tets.padded)));
     for (int64_t k = 0; k < count; k++) {
         int64_t e = sorted[k].item;
         int32_t tet[4];
@@ -216,9 +212,7 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
             model->tets.poisson[i * count + k] = source->poisson[i * source->c + e];
         }
     }
-    model->tets.padded =
-        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
-    if (!(model->tets.base = su_model_take(model, model->tets.padded, sizeof *model->tets.base, err))) return SU_AGAIN;
+
     for (int64_t k = 0; k < model->tets.padded; k++)
         model->tets.base[k] = k < count && model->tets.corner[4 * k] < model->points.kept ? model->tets.corner[4 * k]
                                                                                           : (int32_t)model->points.kept;
@@ -228,10 +222,9 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
 
 static su_status choose_inertia(const su_model *source, su_runtime_model *model, const int32_t *point_of, su_error *err)
 {
-    model->inertia.point = su_model_take(model, source->ci, sizeof *model->inertia.point, err);
-    model->inertia.mass = su_model_take(model, source->ci, sizeof *model->inertia.mass, err);
-    double *weight = su_model_take(model, model->points.count, sizeof *weight, err);
-    if (!model->inertia.point || !model->inertia.mass || !weight) return SU_AGAIN;
+    double *weight;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->inertia.point, source->ci),
+                       SU_WANT(model->inertia.mass, source->ci), SU_WANT(weight, model->points.count)));
     for (int64_t k = 0; k < source->ci; k++) {
         int32_t v = source->inertia_vertices[k], point = point_of[v];
         if (point < 0 || point >= model->points.count) continue;
@@ -245,16 +238,16 @@ static su_status choose_inertia(const su_model *source, su_runtime_model *model,
 
 /* ---- Gram matrices of overlapping regions ---- */
 
-static double largest_entry(const su_runtime_model *model, int32_t left, int32_t right)
+static bool any_entry(const su_runtime_model *model, int32_t left, int32_t right)
 {
     const su_reduced_basis *basis = &model->basis;
     int64_t m = model->bases, r = model->r;
-    double most = 0;
+
     for (int64_t k = 0; k < m * m; k++)
         for (int64_t a = basis->first_mode[left]; a < basis->first_mode[left + 1]; a++)
             for (int64_t b = basis->first_mode[right]; b < basis->first_mode[right + 1]; b++)
-                most = fmax(most, fabs(basis->gram[(k * r + a) * r + b]));
-    return most;
+                if (basis->gram[(k * r + a) * r + b] != 0) return true;
+    return false;
 }
 
 /* With one basis nothing of it depends on the instant: the blocks as a pose would hold them. */
@@ -262,8 +255,8 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
     double *scale;
-    if (!(model->gram.fixed = su_model_take(model, model->gram.entries, sizeof *model->gram.fixed, err)))
-        return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->gram.fixed, model->gram.entries)));
+
     SU_TRY(SU_ALLOC(&scale, model->r, "scales", err));
     su_reduced_basis_scale(basis, NULL, scale);
     for (int64_t k = 0; k < model->gram.pairs; k++) {
@@ -279,24 +272,21 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
-/* Entries of a Gram block that was multiplied out of its factor in float: below this they are rounding. */
-static const double GRAM_ROUNDING = 4e-6;
+/* Regions without a common vertex have a block of zeros. */
 
-/* Regions without a common vertex have a block of zeros; a factor brings its rounding. */
 static su_status pack_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
     int64_t m = model->bases, r = model->r, d = basis->d;
-    double none = basis->gram_is_expanded ? GRAM_ROUNDING : 0;
-    model->gram.pair = su_model_take(model, d * d, sizeof *model->gram.pair, err);
-    model->gram.region_offset = su_model_take(model, d + 1, sizeof *model->gram.region_offset, err);
-    if (!model->gram.pair || !model->gram.region_offset) return SU_AGAIN;
+
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->gram.pair, d * d),
+                       SU_WANT(model->gram.region_offset, d + 1)));
     for (int64_t g = 0; g < d; g++)
         model->gram.region_offset[g + 1] =
             model->gram.region_offset[g] + su_model_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
     for (int32_t g = 0; g < d; g++)
         for (int32_t h = 0; h < d; h++) {
-            if (!(largest_entry(model, g, h) > none || largest_entry(model, h, g) > none)) continue;
+            if (!any_entry(model, g, h) && !any_entry(model, h, g)) continue;
             su_gram_pair *pair = model->gram.pair + model->gram.pairs++;
             *pair =
                 (su_gram_pair){g, h, basis->first_mode[g + 1] - basis->first_mode[g],
@@ -307,8 +297,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     for (int64_t k = 0; k < model->gram.pairs; k++)
         if (model->gram.pair[k].stride > widest) widest = model->gram.pair[k].stride;
     model->gram.entries += 8 * widest;
-    float *packed = model->gram.source = su_model_take(model, m * m * model->gram.entries, sizeof *packed, err);
-    if (!packed) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->gram.source, m * m * model->gram.entries)));
     for (int64_t k = 0; k < model->gram.pairs; k++) {
         const su_gram_pair *pair = model->gram.pair + k;
         int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right];
@@ -318,7 +307,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
                 int64_t entry = pair->offset + a * pair->stride + b;
                 for (int64_t i = 0; i < m; i++)
                     for (int64_t j = 0; j < m; j++)
-                        packed[(entry / SU_GRAM * m * m + j * m + i) * SU_GRAM + entry % SU_GRAM] =
+                        model->gram.source[(entry / SU_GRAM * m * m + j * m + i) * SU_GRAM + entry % SU_GRAM] =
                             (float)basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
             }
     }
@@ -328,8 +317,8 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
 static su_status pack_linear(const su_model *source, su_runtime_model *model, su_error *err)
 {
     if (!source->linear_stiffness) return SU_OK;
-    model->linear = su_model_take(model, su_linear_entries(model->size, model->lead), sizeof *model->linear, err);
-    if (!model->linear) return SU_AGAIN;
+    SU_TRY(
+        SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->linear, su_linear_entries(model->size, model->lead))));
     su_linear_pack(model->r, model->lead, source->linear_stiffness, model->linear);
     return SU_OK;
 }

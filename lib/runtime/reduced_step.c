@@ -13,7 +13,7 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     memset(stepper, 0, sizeof *stepper);
     SU_TRY(su_posed_subspace_create(model, &subspace, err));
     su_status status = su_tets_force_create(model, settings->stiffness, &force, err);
-    if (status == SU_OK) return su_stepper_plug(&subspace, &force, NULL, settings, stepper, err);
+    if (status == SU_OK) return su_stepper_plug(&subspace, &force, settings, stepper, err);
     subspace.release(subspace.self);
     return status;
 }

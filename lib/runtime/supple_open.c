@@ -34,7 +34,8 @@ static const double TOLERANCE = 1e-8;
 static su_status places(supple_runtime *r, int64_t count, const int32_t *list, const int32_t *place, int32_t **out,
                         su_error *err)
 {
-    if (!(*out = su_runtime_take(r, count, sizeof **out, err))) return SU_AGAIN;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(*out, count)));
+
     for (int64_t k = 0; k < count; k++) (*out)[k] = place[list[k]];
     return SU_OK;
 }
@@ -46,14 +47,18 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     int64_t nbar = r->file.nbar, posed_count = r->model.patch.skin_count;
     if (r->skinning) posed_count = su_skinning_live_needed(r->skinning, &posed);
     r->rebuild_count = su_reconstruct_skin_needed(r->reconstruct, &rebuild);
-    int32_t *place = su_runtime_take(r, nbar, sizeof *place, err);
-    if (!place) return SU_AGAIN;
+    int32_t *place;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(place, nbar)));
+
     for (int64_t k = 0; k < posed_count; k++) place[posed[k]] = 1;
     for (int64_t k = 0; k < r->rebuild_count; k++) place[rebuild[k]] = 1;
     for (int64_t k = 0; k < r->output_count; k++) place[r->output_list[k]] = 1;
     for (int64_t k = 0; k < r->external.points; k++) place[r->external.vertex[k]] = 1;
     for (int64_t v = 0; v < nbar; v++) r->needed += place[v];
-    if (!(r->needed_list = su_runtime_take(r, r->needed, sizeof *r->needed_list, err))) return SU_AGAIN;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(r->needed_list, r->needed), SU_WANT(r->points, 3 * r->needed),
+                           SU_WANT(r->start_points, 3 * r->needed), SU_WANT(r->rebuild_skin, 3 * r->rebuild_count),
+                           SU_WANT(r->posed, 3 * posed_count)));
+
     int64_t count = 0;
     for (int64_t v = 0; v < nbar; v++)
         if (place[v]) r->needed_list[count] = (int32_t)v, place[v] = (int32_t)count++;
@@ -62,15 +67,11 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     SU_TRY(places(r, r->rebuild_count, rebuild, place, &r->rebuild_at, err));
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
     SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
-    r->points = su_runtime_take(r, 3 * r->needed, sizeof(double), err);
-    r->start_points = su_runtime_take(r, 3 * r->needed, sizeof(double), err);
-    r->rebuild_skin = su_runtime_take(r, 3 * r->rebuild_count, sizeof(double), err);
-    r->posed = su_runtime_take(r, 3 * posed_count, sizeof(double), err);
-    if (!r->points || !r->start_points || !r->rebuild_skin || !r->posed) return SU_AGAIN;
+
     if (r->corrected || !r->file.psd_shapes) return SU_OK;
-    r->sculpt_weights = su_runtime_take(r, r->file.a, sizeof(double), err);
-    r->sculpts = su_runtime_take(r, 3 * r->file.a * r->needed, sizeof(double), err);
-    if (!r->sculpt_weights || !r->sculpts) return SU_AGAIN;
+    SU_TRY(
+        SU_RUNTIME_TAKE(r, err, SU_WANT(r->sculpt_weights, r->file.a), SU_WANT(r->sculpts, 3 * r->file.a * r->needed)));
+
     for (int64_t i = 0; i < r->file.a; i++)
         for (int64_t k = 0; k < r->needed; k++)
             memcpy(r->sculpts + 3 * (i * r->needed + k), r->file.psd_shapes + 3 * (i * nbar + r->needed_list[k]),
@@ -81,7 +82,8 @@ static su_status gather_points(supple_runtime *r, su_error *err)
 static su_status choose_output(supple_runtime *r, const supple_options *options, su_error *err)
 {
     r->output_count = options->vertices ? options->vertex_count : r->file.nbar;
-    if (!(r->output_list = su_runtime_take(r, r->output_count, sizeof *r->output_list, err))) return SU_AGAIN;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(r->output_list, r->output_count)));
+
     for (int64_t k = 0; k < r->output_count; k++) {
         int64_t v = options->vertices ? options->vertices[k] : k;
         if (v < 0 || v >= r->file.nbar)
@@ -112,9 +114,10 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
     SU_TRY(su_external_create(&points, r->collider_room, &r->external, err));
     if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
     int64_t carriers = 4 * r->external.points;
-    int32_t *carrier = su_runtime_take(r, carriers + r->pairs.v, sizeof *carrier, err);
-    r->collider_before = su_runtime_take(r, 3 * r->collider_room, sizeof *r->collider_before, err);
-    if (!carrier || !r->collider_before) return SU_AGAIN;
+    int32_t *carrier;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(carrier, carriers + r->pairs.v),
+                           SU_WANT(r->collider_before, 3 * r->collider_room)));
+
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
     for (int64_t i = 0; i < r->pairs.v; i++) carrier[carriers + i] = r->pairs.vertices[i];
@@ -160,7 +163,7 @@ static su_status open_skinning(supple_runtime *r, const supple_options *options,
     int iterations = options->newton > 0 ? options->newton : SU_SKINNING_ITERATIONS;
     SU_TRY(su_skinning_live_create(&r->file, &r->settings, iterations, &r->external, &r->skinning, err));
     r->load = su_skinning_live_loads(r->skinning);
-    return (r->q = su_runtime_take(r, r->file.r, sizeof *r->q, err)) ? SU_OK : SU_AGAIN;
+    return SU_RUNTIME_TAKE(r, err, SU_WANT(r->q, r->file.r));
 }
 
 static su_status open_model(supple_runtime *r, const supple_options *options, su_error *err)

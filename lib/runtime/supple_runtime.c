@@ -124,14 +124,14 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
 
 static su_status open_foreseen(supple_runtime *r, su_error *err)
 {
-    su_foreseen *ahead = su_runtime_take(r, 1, sizeof *ahead, err);
-    if (!ahead) return SU_AGAIN;
-    ahead->parameters = su_runtime_take(r, SUPPLE_AHEAD * r->file.s, sizeof(double), err);
-    ahead->points = su_runtime_take(r, SUPPLE_AHEAD * 3 * r->needed, sizeof(double), err);
-    ahead->roots = su_runtime_take(r, SUPPLE_AHEAD * 16, sizeof(double), err);
-    ahead->rebuild_skin = su_runtime_take(r, SUPPLE_AHEAD * 3 * r->rebuild_count, sizeof(double), err);
-    ahead->w = su_runtime_take(r, SUPPLE_AHEAD * r->file.m, sizeof(double), err);
-    if (!ahead->parameters || !ahead->points || !ahead->roots || !ahead->rebuild_skin || !ahead->w) return SU_AGAIN;
+    su_foreseen *ahead;
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(ahead, 1)));
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(ahead->parameters, SUPPLE_AHEAD * r->file.s),
+                           SU_WANT(ahead->points, SUPPLE_AHEAD * 3 * r->needed),
+                           SU_WANT(ahead->roots, SUPPLE_AHEAD * 16),
+                           SU_WANT(ahead->rebuild_skin, SUPPLE_AHEAD * 3 * r->rebuild_count),
+                           SU_WANT(ahead->w, SUPPLE_AHEAD * r->file.m)));
+
     ahead->set = -1;
     r->ahead = ahead;
     for (int k = 0; k < SUPPLE_AHEAD && !r->skinning; k++) {

@@ -54,9 +54,10 @@ supple_runtime *supple_open(const char *model_path, const supple_options *option
  * looked at. */
 struct su_model;
 struct su_pair_sets;
-__attribute__((visibility("hidden"))) supple_runtime *
-supple_open_model(struct su_model *model, struct su_pair_sets *contact, const supple_options *options, char *message,
-                  size_t size);
+__attribute__((visibility("hidden"))) supple_runtime *supple_open_model(struct su_model *model,
+                                                                        struct su_pair_sets *contact,
+                                                                        const supple_options *options, char *message,
+                                                                        size_t size);
 void supple_close(supple_runtime *runtime);
 
 /* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */

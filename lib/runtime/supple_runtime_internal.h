@@ -70,13 +70,8 @@ struct supple_runtime {
     su_arena arena;
 };
 
-/* Zeroed memory of the runtime's own; NULL, and the sentence, where there is none. */
-static inline void *su_runtime_take(supple_runtime *r, int64_t count, size_t size, su_error *err)
-{
-    void *block = su_arena_alloc(&r->arena, count, size);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory");
-    return block;
-}
+/* Zeroed memory of the runtime's own. */
+#define SU_RUNTIME_TAKE(r, err, ...) SU_TAKE_ALL(&(r)->arena, "the runtime", err, __VA_ARGS__)
 
 /* The model's arrays that stay after opening; borrowed. */
 const su_model *supple_model_of(const supple_runtime *runtime);

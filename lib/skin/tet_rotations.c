@@ -54,8 +54,7 @@ su_status su_bone_weights_create(const su_tets *flesh, int64_t bones, const int3
     SU_GO(SU_ALLOC(&W, count * n, "bone weights", err));
     SU_GO(SU_ALLOC(&row, count, "bone weights", err));
     SU_GO(SU_ALLOC(&weights.start, n + t + 1, "bone weights", err));
-    SU_GO(su_bounded_biharmonic(&(su_tet_mesh){n, t, flesh->x, flesh->tets}, count, region_of, W, NULL, NULL, threads,
-                                err));
+    SU_GO(su_bounded_biharmonic(&(su_tet_mesh){n, t, flesh->x, flesh->tets}, count, region_of, W, NULL, threads, err));
     int64_t room = 0;
     for (int64_t k = 0; k < n + t; k++)
         for (int64_t h = 0; h < count; h++) room += weight_at(W + h * n, n, flesh->tets, k) > LEAST_WEIGHT;

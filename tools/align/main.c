@@ -25,10 +25,8 @@
 /* Stiffening between poses above this is warned of: half of the motion is gone. */
 #define FAR_TOO_STIFF 0.5
 
-enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
-
 typedef struct settings {
-    int interpolation, gram, frames, suggest, pca;
+    int interpolation, frames, suggest, pca;
     bool measure, recompute;
     double bound;
     su_list shots;
@@ -124,34 +122,6 @@ static su_status rotations_of(const inputs *in, double *rotations, int threads, 
     return SU_OK;
 }
 
-/* Blending m^2 r^2 / 2 numbers a step costs more than forming S(p) and S'S from the factor's R rows where m is large
- * and the bases are alike. */
-static bool factor_pays(int64_t m, int64_t r, int64_t rows)
-{
-    return 0.5 * (double)(m * (m + 1)) * (double)(r * r) > (double)(m * rows * r) + 0.5 * (double)(rows * r * (r + 1));
-}
-
-static su_status make_gram(su_tool *tool, const settings *set, const double *mass, su_basis *basis)
-{
-    su_error *err = &tool->err;
-    int64_t m = basis->m, r = basis->r, rows;
-    double *factor = NULL;
-    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->gram, m * m * r * r, err));
-    SU_TRY(su_gram(m, r, basis->n, mass, basis->basis, basis->gram, tool->threads, err));
-    if (set->gram == GRAM_FULL || (set->gram == GRAM_AUTO && m < 5)) return SU_OK;
-    SU_TRY(su_gram_factorize(m, r, basis->gram, &rows, &factor, err));
-    su_stats_integer(tool, "gram_rank", rows);
-    su_status status = SU_OK;
-    if (set->gram == GRAM_FACTOR || factor_pays(m, r, rows)) {
-        basis->gram = NULL;
-        basis->factor = rows;
-        status = SU_FILE_ALLOC(&basis->file, &basis->gram_factor, m * rows * r, err);
-        if (status == SU_OK) memcpy(basis->gram_factor, factor, (size_t)(m * rows * r) * sizeof *factor);
-    }
-    free(factor);
-    return status;
-}
-
 /* The aligned bases replaced by one of set->pca columns, the same at all poses. */
 static su_status make_global(su_tool *tool, const settings *set, const double *mass, su_basis *basis)
 {
@@ -210,7 +180,8 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
 
     if (set->pca > 0) SU_TRY(make_global(tool, set, mass, basis));
     started = su_seconds();
-    SU_TRY(make_gram(tool, set, mass, basis));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->gram, m * m * basis->r * basis->r, err));
+    SU_TRY(su_gram(m, basis->r, n, mass, basis->basis, basis->gram, tool->threads, err));
     su_stats_stage(tool, "gram", su_seconds() - started);
     if (m > 2) {
         SU_TRY(SU_FILE_ALLOC(file, &basis->basis_rbf, m * (m + 1 + fit->s), err));
@@ -385,11 +356,8 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     const su_shot_list shots = {.target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar},
                                 .count = set->shots.count,
                                 .paths = set->shots.items};
-    const su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = basis->r,
-                                                                            .region_modes = basis->r,
-                                                                            .regions = basis->d,
-                                                                            .shots = set->shots.count,
-                                                                            .material = (su_material)material});
+    const su_training_plan plan = su_training_plan_make(
+        &(su_training_case){.modes = basis->r, .region_modes = basis->r, .shots = set->shots.count});
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
                                (su_interpolation)set->interpolation, tool->threads, err));
     SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));
@@ -473,13 +441,6 @@ static const su_option options[] = {
      .high = 100000,
      .help = "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
              "(default 0: a basis a pose)."},
-    {.name = "gram",
-     .kind = SU_OPT_CHOICE,
-     .target = &set.gram,
-     .argument = "FORM",
-     .choices = "auto|full|factor",
-     .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
-             "auto)."},
     {.name = "shots",
      .kind = SU_OPT_LIST,
      .target = &set.shots,

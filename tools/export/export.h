@@ -10,8 +10,8 @@
 #include "io/cache/obj.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/subspace/expand.h"
-#include "runtime/frame_window.h"
+#include "io/expand.h"
+#include "io/frame_window.h"
 #include "runtime/subspace/reconstruct.h"
 
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };

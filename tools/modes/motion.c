@@ -78,12 +78,8 @@ su_status motion_run(job *j)
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));
-    j->plan = su_training_plan_make(&(su_training_case){.one_basis = true,
-                                                        .modes = j->set->r,
-                                                        .region_modes = j->set->r,
-                                                        .regions = 1,
-                                                        .shots = m.count,
-                                                        .material = j->setup.material});
+    j->plan = su_training_plan_make(
+        &(su_training_case){.one_basis = true, .modes = j->set->r, .region_modes = j->set->r, .shots = m.count});
     if (j->set->linear > 0) j->plan.linear_share = (double)j->set->linear / j->set->r;
     json_object_set_new(tool->stats, "plan", su_training_plan_json(&j->plan));
     const su_play play = {.tet = &j->tet,

@@ -61,7 +61,7 @@ su_status share_modes(job *j)
         j->r[h] = count;
         at = *end ? end + 1 : end;
     }
-    su_training_case of = {.regions = d, .shots = j->set->shots.count, .material = j->setup.material};
+    su_training_case of = {.shots = j->set->shots.count};
     for (int64_t h = 0; h < d; h++)
         of.modes += j->r[h], of.region_modes = j->r[h] > of.region_modes ? j->r[h] : of.region_modes;
     j->plan = su_training_plan_make(&of);
@@ -101,7 +101,7 @@ su_status region_weights(job *j)
             su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
         int iterations;
         SU_TRY(su_bounded_biharmonic(&(su_tet_mesh){n, j->tet.t, j->tet.vertices, j->tet.tets}, d, region_of, W,
-                                     &iterations, NULL, j->tool->threads, err));
+                                     &iterations, j->tool->threads, err));
         su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
         su_stats_stage(j->tool, "regions", su_seconds() - started);
         su_stats_integer(j->tool, "region_iterations", iterations);

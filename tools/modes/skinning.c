@@ -295,7 +295,7 @@ static su_status weigh_regions(job *j, local_regions *l)
     SU_GO(SU_ALLOC(&l->weight, count * tet->n, "regions", err));
     SU_GO(su_handle_vertices(tet->n, tet->vertices, tet->t, tet->tets, j->handle_count, j->handles, region_of, err));
     SU_GO(su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, count, region_of, l->weight,
-                                NULL, NULL, j->tool->threads, err));
+                                NULL, j->tool->threads, err));
     su_region_sharpen(count * tet->n, l->weight, j->set->eta, j->set->kappa);
     l->regions.weight = l->weight;
     for (int64_t v = 0; v < tet->n; v++) {

@@ -85,14 +85,12 @@ static int64_t frames_done(const take *t)
 
 static su_status save_checkpoint(const take *t, const char *key, su_error *err)
 {
-    return t->skinning ? su_skinning_checkpoint_save(t->checkpoint, key, t->skinning, &t->sim, err)
-                       : su_checkpoint_save(t->checkpoint, key, t->simulation, &t->sim, err);
+    return su_checkpoint_save(t->checkpoint, key, (su_interruptible){t->simulation, t->skinning}, &t->sim, err);
 }
 
 static su_status load_checkpoint(take *t, const char *key, bool *found, su_error *err)
 {
-    return t->skinning ? su_skinning_checkpoint_load(t->checkpoint, key, t->skinning, &t->sim, found, err)
-                       : su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, found, err);
+    return su_checkpoint_load(t->checkpoint, key, (su_interruptible){t->simulation, t->skinning}, &t->sim, found, err);
 }
 
 /* All frames, with checkpoints where wanted; their key is all of meta: inputs and settings. */

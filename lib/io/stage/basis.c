@@ -8,10 +8,10 @@
 #define INDEX(field, ...) SU_INDEX(su_basis, field, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_basis, m),      offsetof(su_basis, r),       offsetof(su_basis, n), offsetof(su_basis, d),
-    offsetof(su_basis, factor), offsetof(su_basis, columns), offsetof(su_basis, s), offsetof(su_basis, f),
+    offsetof(su_basis, m),       offsetof(su_basis, r), offsetof(su_basis, n), offsetof(su_basis, d),
+    offsetof(su_basis, columns), offsetof(su_basis, s), offsetof(su_basis, f),
 };
-static const char *const count_names[] = {"m", "r", "n", "d", "R", "m+1+s", "s", "f"};
+static const char *const count_names[] = {"m", "r", "n", "d", "m+1+s", "s", "f"};
 
 static const su_field fields[] = {
     REAL(basis, SU_F64, 0, "kg^-1/2", "aligned basis of each example pose, turned back to the neutral pose", DIM(m),
@@ -19,7 +19,7 @@ static const su_field fields[] = {
     REAL(rotations, SU_F64, 0, "1", "rotation neutral to pose of each vertex, quaternion w x y z", DIM(m), DIM(n), 4),
     REAL(gram, SU_F64, SU_FIELD_OPTIONAL, "1", "mass products of the bases of two poses", DIM(m), DIM(m), DIM(r),
          DIM(r)),
-    REAL(gram_factor, SU_F64, SU_FIELD_OPTIONAL, "1", "factors whose products give gram", DIM(m), DIM(factor), DIM(r)),
+
     INDEX(parent, SU_I32, 0, -1, DIM(m), 0, "pose that each pose was aligned to, -1 at pose 0", DIM(m)),
     REAL(angles, SU_F64, 0, "rad", "principal angles to the parent, ascending within a region", DIM(m), DIM(r)),
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights b that blend bases; without it b = w",
@@ -58,8 +58,7 @@ static su_status check_basis(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!basis->state_q + !!basis->state_force + !!basis->state_shot + !!basis->state_frame +
                                  !!basis->state_start,
                              5, "state_q, state_force, state_shot, state_frame and state_start", path, err));
-    if (!basis->gram && !basis->gram_factor)
-        return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
+
     if (basis->basis_rbf && basis->columns < basis->m + 1)
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, more than %lld are wanted", path,
                        (long long)basis->columns, (long long)basis->m);

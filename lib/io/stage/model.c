@@ -9,17 +9,17 @@
 #define INDEX(field, ...) SU_INDEX(su_model, field, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_model, m),          offsetof(su_model, r),           offsetof(su_model, n),
-    offsetof(su_model, t),          offsetof(su_model, nbar),        offsetof(su_model, s),
-    offsetof(su_model, d),          offsetof(su_model, c),           offsetof(su_model, ci),
-    offsetof(su_model, a),          offsetof(su_model, fixed_count), offsetof(su_model, factor),
-    offsetof(su_model, columns),    offsetof(su_model, region_size), offsetof(su_model, d1),
-    offsetof(su_model, block_size), offsetof(su_model, mean_size),   offsetof(su_model, b),
-    offsetof(su_model, ties),       offsetof(su_model, bases),       offsetof(su_model, n1),
-    offsetof(su_model, z),          offsetof(su_model, k),
+    offsetof(su_model, m),           offsetof(su_model, r),           offsetof(su_model, n),
+    offsetof(su_model, t),           offsetof(su_model, nbar),        offsetof(su_model, s),
+    offsetof(su_model, d),           offsetof(su_model, c),           offsetof(su_model, ci),
+    offsetof(su_model, a),           offsetof(su_model, fixed_count), offsetof(su_model, columns),
+    offsetof(su_model, region_size), offsetof(su_model, d1),          offsetof(su_model, block_size),
+    offsetof(su_model, mean_size),   offsetof(su_model, b),           offsetof(su_model, ties),
+    offsetof(su_model, bases),       offsetof(su_model, n1),          offsetof(su_model, z),
+    offsetof(su_model, k),
 };
 static const char *const count_names[] = {
-    "m",     "r",           "n",   "t",          "nbar",  "s", "d",    "c",     "c'",  "a", "fixed", "R",
+    "m",     "r",           "n",   "t",          "nbar",  "s", "d",    "c",     "c'",  "a", "fixed",
     "m+1+s", "region_size", "d+1", "block_size", "3nbar", "b", "ties", "bases", "n+1", "z", "k",
 };
 
@@ -63,8 +63,7 @@ static const su_field fields[] = {
     INDEX(basis_block_offsets, SU_I64, 0, 0, DIM(block_size), 1, "first entry of basis_blocks of each region", DIM(d1)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d1), -1, "region of each mode, ascending", DIM(r)),
     REAL(gram, SU_F64, SU_FIELD_OPTIONAL, "1", "mass products of two bases", DIM(bases), DIM(bases), DIM(r), DIM(r)),
-    REAL(gram_factor, SU_F64, SU_FIELD_OPTIONAL, "1", "factors whose products give gram", DIM(bases), DIM(factor),
-         DIM(r)),
+
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights b that blend bases; without it b = w",
          DIM(m), DIM(columns)),
     REAL(rotations, SU_F64, SU_FIELD_OPTIONAL, "1",
@@ -146,8 +145,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!model->psd_params + !!model->psd_shapes + !!model->psd_rbf, 3,
                              "psd_params, psd_shapes and psd_rbf", path, err));
     SU_TRY(su_check_together(!!model->param_mean + !!model->param_basis, 2, "param_mean and param_basis", path, err));
-    if (!model->skinning_weights && !model->gram && !model->gram_factor)
-        return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
+
     if (model->basis_rbf && (model->columns < model->m + 1 || model->columns > model->m + 1 + model->s))
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, %lld are wanted", path,
                        (long long)model->columns, (long long)(model->m + 1 + model->s));

@@ -78,6 +78,8 @@ void su_field_shape_text(const su_schema *schema, const su_field *field, char *o
 su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size, const char *what, su_error *err);
 #define SU_FILE_ALLOC(head, out, count, err)                                                                           \
     su_file_allocate(head, (void *)(out), (int64_t)(count), sizeof **(out), #out, err)
+/* Several of them: SU_FILE_ALLOC_ALL(&tet->file, err, SU_WANT(tet->vertices, 3 * n), SU_WANT(tet->tets, 4 * t)). */
+#define SU_FILE_ALLOC_ALL(head, err, ...) SU_TAKE_ALL(&(head)->arena, "the arrays of a file", err, __VA_ARGS__)
 
 /* Names of a meta list (param_names, object_names); NULL where index or key is absent. Borrowed. */
 const char *su_file_name(const su_file *file, const char *key, int64_t index);

@@ -92,12 +92,8 @@ static su_status procrustes_region(int64_t k, int64_t n, const double *mass, con
 {
     su_status status;
     double *C = NULL, *Y = NULL, *Zt = NULL, *sigma = NULL, *Q = NULL, *turned = NULL;
-    SU_GO(SU_ALLOC(&C, k * k, "alignment", err));
-    SU_GO(SU_ALLOC(&Y, k * k, "alignment", err));
-    SU_GO(SU_ALLOC(&Zt, k * k, "alignment", err));
-    SU_GO(SU_ALLOC(&Q, k * k, "alignment", err));
-    SU_GO(SU_ALLOC(&sigma, k, "alignment", err));
-    SU_GO(SU_ALLOC(&turned, 3 * k * n, "alignment", err));
+    SU_GO(SU_ALLOC_ALL("alignment", err, SU_WANT(C, k * k), SU_WANT(Y, k * k), SU_WANT(Zt, k * k), SU_WANT(Q, k * k),
+                       SU_WANT(sigma, k), SU_WANT(turned, 3 * k * n)));
     SU_GO(su_mass_product(n, mass, k, basis, k, parent, C, threads, err));
     int info = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k);
     if (info != 0) {
@@ -163,40 +159,4 @@ su_status su_gram(int64_t m, int64_t r, int64_t n, const double *mass, const dou
                         lower[b * r + a] = upper[a * r + b];
         }
     return SU_OK;
-}
-
-/* Pivots of Gram matrices of unit vectors below this are rounding: what they stand for depends on the others. */
-static const double DEPENDENT = 1e-7;
-
-su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *rows, double **factor, su_error *err)
-{
-    int64_t size = m * r;
-    su_status status;
-    double *G = NULL, *S = NULL;
-    int *pivot = NULL, rank = 0;
-    SU_GO(SU_ALLOC(&G, size * size, "factor of Gram matrices", err));
-    SU_GO(SU_ALLOC(&pivot, size, "factor of Gram matrices", err));
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++)
-            for (int64_t a = 0; a < r; a++)
-                memcpy(G + (i * r + a) * size + j * r, gram + ((i * m + j) * r + a) * r, (size_t)r * sizeof *G);
-    /* Column-major and lower: P'GP = L L' with L in the lower triangle; row-major upper is the same memory. Positive
-     * info is the expected outcome: the matrix is semidefinite up to the tolerance. */
-    int info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (int)size, G, (int)size, pivot, &rank, DEPENDENT);
-    if (info < 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the Gram matrices of the bases cannot be factored");
-        goto done;
-    }
-    SU_GO(SU_ALLOC(&S, size * rank, "factor of Gram matrices", err));
-    /* Row k of L belongs to column pivot[k] - 1 = i r + a of the stack. */
-    for (int64_t k = 0; k < size; k++) {
-        int64_t i = (pivot[k] - 1) / r, a = (pivot[k] - 1) % r;
-        for (int64_t c = 0; c < rank && c <= k; c++) S[(i * rank + c) * r + a] = G[k + c * size];
-    }
-    *rows = rank;
-    *factor = S;
-    S = NULL;
-done:
-    free(G), free(pivot), free(S);
-    return status;
 }

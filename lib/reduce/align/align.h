@@ -46,8 +46,4 @@ su_status su_align(const su_alignment *what, double *basis, int32_t *parent, dou
 su_status su_gram(int64_t m, int64_t r, int64_t n, const double *mass, const double *basis, double *gram, int threads,
                   su_error *err);
 
-/* S_i (factor (m,R,r), caller frees) with gram[i,j] = S_i' S_j to 1e-6 absolute: a pivoted Cholesky factor of the whole
- * (m r)^2 matrix, stopped where no diagonal entry of what remains exceeds 1e-7 (which bounds every entry). */
-su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *rows, double **factor, su_error *err);
-
 #endif

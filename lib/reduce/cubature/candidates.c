@@ -43,8 +43,8 @@ static su_status number_vertices(const su_candidate_mesh *mesh, su_candidates *o
     int32_t *number;
     SU_TRY(SU_ALLOC(&number, mesh->n, "cubature candidates", err));
     su_status status;
-    SU_GO(SU_ALLOC(&out->vertex, mesh->n, "cubature candidates", err));
-    SU_GO(SU_ALLOC(&out->corner, out->kind * out->count, "cubature candidates", err));
+    SU_GO(SU_ALLOC_ALL("cubature candidates", err, SU_WANT(out->vertex, mesh->n),
+                       SU_WANT(out->corner, out->kind * out->count)));
     for (int64_t k = 0; k < out->count; k++)
         for (int c = 0; c < (int)out->kind; c++) number[corner_of(mesh, out->kind, out->point[k], c)] = 1;
     for (int32_t v = 0; v < mesh->n; v++)

@@ -113,16 +113,11 @@ static su_status means_create(means *m, su_error *err)
     SU_TRY(choose_items(m, err));
     m->room = (m->problem->wanted + 15) / 16 * 16, m->chunks = (m->t + CHUNK - 1) / CHUNK;
     m->team = team_of(m->problem->threads, m->chunks);
-    SU_TRY(SU_ALLOC(&m->feature, m->t * m->k, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->volume, m->t, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->centre, m->room * m->k, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->half, m->room, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->move, m->room, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->upper, m->t, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->lower, m->t, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->sum, m->chunks * m->problem->wanted * (m->k + 1), "clusters", err));
-    SU_TRY(SU_ALLOC(&m->changed, m->chunks, "clusters", err));
-    SU_TRY(SU_ALLOC(&m->cluster, m->t, "clusters", err));
+    SU_TRY(SU_ALLOC_ALL("clusters", err, SU_WANT(m->feature, m->t * m->k), SU_WANT(m->volume, m->t),
+                        SU_WANT(m->centre, m->room * m->k), SU_WANT(m->half, m->room), SU_WANT(m->move, m->room),
+                        SU_WANT(m->upper, m->t), SU_WANT(m->lower, m->t),
+                        SU_WANT(m->sum, m->chunks * m->problem->wanted * (m->k + 1)), SU_WANT(m->changed, m->chunks),
+                        SU_WANT(m->cluster, m->t)));
     make_features(m);
     return SU_OK;
 }
@@ -353,9 +348,7 @@ static su_status split(int64_t t, const int32_t *tets, int32_t *cluster, int64_t
 {
     int32_t *neighbour = NULL, *stack = NULL, *piece = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&neighbour, 4 * t, "clusters", err));
-    SU_GO(SU_ALLOC(&stack, t, "clusters", err));
-    SU_GO(SU_ALLOC(&piece, t, "clusters", err));
+    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(neighbour, 4 * t), SU_WANT(stack, t), SU_WANT(piece, t)));
     SU_GO(su_tet_neighbours(t, tets, neighbour, err));
     for (int64_t e = 0; e < t; e++) piece[e] = -1;
     *count = 0;
@@ -460,13 +453,9 @@ static su_status join_slivers(const su_cluster_problem *problem, int32_t *cluste
     pieces p = {.t = problem->t, .count = *count, .cluster = cluster};
     double whole = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&p.neighbour, 4 * p.t, "clusters", err));
-    SU_GO(SU_ALLOC(&p.order, p.t, "clusters", err));
-    SU_GO(SU_ALLOC(&p.tet_volume, p.t, "clusters", err));
-    SU_GO(SU_ALLOC(&p.volume, p.count, "clusters", err));
-    SU_GO(SU_ALLOC(&p.start, p.count + 2, "clusters", err));
-    SU_GO(SU_ALLOC(&p.into, p.count, "clusters", err));
-    SU_GO(SU_ALLOC(&p.faces, p.count, "clusters", err));
+    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(p.neighbour, 4 * p.t), SU_WANT(p.order, p.t),
+                       SU_WANT(p.tet_volume, p.t), SU_WANT(p.volume, p.count), SU_WANT(p.start, p.count + 2),
+                       SU_WANT(p.into, p.count), SU_WANT(p.faces, p.count)));
     SU_GO(su_tet_neighbours(p.t, problem->tets, p.neighbour, err));
     for (int64_t e = 0; e < p.t; e++)
         whole += p.tet_volume[e] = su_tet_volume(problem->vertices, problem->tets + 4 * e);

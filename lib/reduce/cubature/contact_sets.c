@@ -66,11 +66,9 @@ static su_status number_vertices(su_contact_training *t, lists *l, int64_t trian
     for (int64_t i = 0; i < out->v; i++)
         for (int64_t j = t->body.ring_start[l->global[i]]; j < t->body.ring_start[l->global[i] + 1]; j++)
             out->e += l->local[t->body.ring[j]] > 0;
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->vertices, out->v, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->stiffness, out->v, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->area, out->v, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->related_start, out->v1, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->related, out->e, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->vertices, out->v), SU_WANT(out->stiffness, out->v),
+                             SU_WANT(out->area, out->v), SU_WANT(out->related_start, out->v1),
+                             SU_WANT(out->related, out->e)));
     int32_t entries = 0;
     for (int64_t i = 0; i < out->v; i++) {
         int32_t v = l->global[i];
@@ -91,8 +89,7 @@ static su_status find_axes(su_contact_training *t, int64_t s, su_pair_sets *out,
     float *values = NULL;
     su_principal principal = {0};
     su_status status;
-    SU_GO(SU_ALLOC(&at, c3 * t->T, "poses of domains", err));
-    SU_GO(SU_ALLOC(&values, c3 * t->T, "poses of domains", err));
+    SU_GO(SU_ALLOC_ALL("poses of domains", err, SU_WANT(at, c3 * t->T), SU_WANT(values, c3 * t->T)));
     for (int32_t k = 0; k < 2 * SU_CONTACT_PROBES; k++)
         number[k] = (int32_t)((k < SU_CONTACT_PROBES ? a : b) * SU_CONTACT_PROBES) + k % SU_CONTACT_PROBES;
     su_domain_pose pose = {out->c, number, number + SU_CONTACT_PROBES, mean, axes};
@@ -162,21 +159,18 @@ static su_status write_sets(su_contact_training *t, lists *l, su_pair_sets *out,
 {
     int64_t triangles = 0, pairs = 0, fans = 0;
     out->z = out->s * t->T, out->z1 = out->z + 1;
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pair, out->z, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pose, SU_PAIR_COORDINATES * out->z, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_start, out->z1, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->triangle_start, out->z1, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->set_pair, out->z),
+                             SU_WANT(out->set_pose, SU_PAIR_COORDINATES * out->z), SU_WANT(out->set_start, out->z1),
+                             SU_WANT(out->triangle_start, out->z1)));
     for (int64_t k = 0; k < t->count; k++) {
         if (!(t->met[k].weight > 0)) continue;
         out->p++;
         out->g += t->body.around_start[t->met[k].vertex + 1] - t->body.around_start[t->met[k].vertex];
     }
     out->p1 = out->p + 1;
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan_start, out->p1, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan, 2 * out->g, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_vertex, out->p, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_triangle, out->p, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_weight, out->p, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->fan_start, out->p1), SU_WANT(out->fan, 2 * out->g),
+                             SU_WANT(out->pair_vertex, out->p), SU_WANT(out->pair_triangle, out->p),
+                             SU_WANT(out->pair_weight, out->p)));
     for (int64_t z = 0; z < out->z; z++) {
         int64_t key = l->key[z / t->T], pose = z % t->T;
         out->set_pair[z] = (int32_t)(z / t->T);
@@ -185,8 +179,8 @@ static su_status write_sets(su_contact_training *t, lists *l, su_pair_sets *out,
     }
     out->k = triangles;
     SU_TRY(number_vertices(t, l, triangles, out, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->triangles, 3 * triangles, err));
-    SU_TRY(SU_FILE_ALLOC(&out->file, &out->thickness, triangles, err));
+    SU_TRY(
+        SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->triangles, 3 * triangles), SU_WANT(out->thickness, triangles)));
     for (int64_t k = 0; k < triangles; k++) {
         for (int i = 0; i < 3; i++)
             out->triangles[3 * k + i] = l->local[t->body.surface[3 * (int64_t)l->triangle[k] + i]] - 1;
@@ -215,9 +209,7 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
     lists l = {0};
     su_status status;
     SU_GO(SU_ALLOC(&l.key, t->D * t->D, "domains", err));
-    SU_GO(SU_ALLOC(&l.local, t->n, "contact", err));
-    SU_GO(SU_ALLOC(&l.global, t->n, "contact", err));
-    SU_GO(SU_ALLOC(&l.mark, t->body.b, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(l.local, t->n), SU_WANT(l.global, t->n), SU_WANT(l.mark, t->body.b)));
     for (int64_t key = 0; key < t->D * t->D; key++) {
         bool any = false;
         for (int64_t k = 0; k < t->count && !any; k++) any = t->met[k].key == key && t->met[k].weight > 0;
@@ -225,11 +217,10 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
     }
     out->d = t->D, out->c = SU_CONTACT_PROBES, out->c3 = 3 * SU_CONTACT_PROBES;
     SU_GO(write_sets(t, &l, out, err));
-    SU_GO(SU_FILE_ALLOC(&out->file, &out->probe, out->d * out->c, err));
-    SU_GO(SU_FILE_ALLOC(&out->file, &out->domain_pair, 2 * out->s, err));
-    SU_GO(SU_FILE_ALLOC(&out->file, &out->pose_mean, out->s * out->c3, err));
-    SU_GO(SU_FILE_ALLOC(&out->file, &out->pose_axes, out->s * SU_PAIR_COORDINATES * out->c3, err));
-    SU_GO(SU_FILE_ALLOC(&out->file, &out->reach, out->s, err));
+    SU_GO(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->probe, out->d * out->c),
+                            SU_WANT(out->domain_pair, 2 * out->s), SU_WANT(out->pose_mean, out->s * out->c3),
+                            SU_WANT(out->pose_axes, out->s * SU_PAIR_COORDINATES * out->c3),
+                            SU_WANT(out->reach, out->s)));
     for (int64_t k = 0; k < out->d * out->c; k++) out->probe[k] = l.local[t->probe[k]] - 1;
     for (int64_t s = 0; s < out->s; s++) {
         out->domain_pair[2 * s] = (int32_t)(l.key[s] / t->D), out->domain_pair[2 * s + 1] = (int32_t)(l.key[s] % t->D);

@@ -66,8 +66,7 @@ static su_status choose_frames(su_contact_training *t, su_error *err)
         goto done;
     }
     SU_GO(SU_ALLOC(&params, total * s, "parameters", err));
-    SU_GO(SU_ALLOC(&distance, most, "training poses", err));
-    SU_GO(SU_ALLOC(&picked, most, "training poses", err));
+    SU_GO(SU_ALLOC_ALL("training poses", err, SU_WANT(distance, most), SU_WANT(picked, most)));
     for (int k = 0; k < plan->shots; k++)
         for (int64_t f = 0; f < su_shot_frames(plan->shot[k]); f++)
             su_shot_sample(plan->shot[k], f, 0, 0, NULL, NULL, params + s * at++, NULL, NULL);
@@ -97,9 +96,8 @@ static su_status find_domains(su_contact_training *t, su_error *err)
     su_kdtree *tree = NULL;
     int64_t count = 0, most = 0;
     su_status status = SU_OK;
-    SU_GO(SU_ALLOC(&t->domain, t->n, "domains", err));
-    SU_GO(SU_ALLOC(&held, 3 * tet->fixed_count, "domains", err));
-    SU_GO(SU_ALLOC(&bone, tet->fixed_count, "domains", err));
+    SU_GO(SU_ALLOC_ALL("domains", err, SU_WANT(t->domain, t->n), SU_WANT(held, 3 * tet->fixed_count),
+                       SU_WANT(bone, tet->fixed_count)));
     for (int64_t k = 0; k < tet->fixed_count && tet->fixed_bone; k++) {
         if (tet->fixed_bone[k] < 0) continue;
         memcpy(held + 3 * count, tet->vertices + 3 * (int64_t)tet->fixed[k], 3 * sizeof *held);
@@ -130,8 +128,7 @@ done:
 static su_status choose_probes(su_contact_training *t, su_error *err)
 {
     double *far;
-    SU_TRY(SU_ALLOC(&t->probe, t->D * SU_CONTACT_PROBES, "domains", err));
-    SU_TRY(SU_ALLOC(&far, t->n, "domains", err));
+    SU_TRY(SU_ALLOC_ALL("domains", err, SU_WANT(t->probe, t->D * SU_CONTACT_PROBES), SU_WANT(far, t->n)));
     for (int64_t v = 0; v < t->n; v++) far[v] = INFINITY;
     for (int64_t d = 0; d < t->D; d++)
         for (int64_t k = 0; k < SU_CONTACT_PROBES; k++) {
@@ -289,10 +286,8 @@ static su_status select_key(su_contact_training *t, int64_t first, const double 
     double *a = NULL, *b = NULL, *weight = NULL, error;
     su_status status;
     for (int64_t k = first; k < t->count; k++) count += t->met[k].key == key;
-    SU_GO(SU_ALLOC(&a, count * height, "contact pairs", err));
-    SU_GO(SU_ALLOC(&b, height, "contact pairs", err));
-    SU_GO(SU_ALLOC(&at, count, "contact pairs", err));
-    SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
+    SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * height), SU_WANT(b, height), SU_WANT(at, count),
+                       SU_WANT(weight, count)));
     count = columns_of(t, first, rows, key, at, a, b);
     SU_GO(su_pairs_select(&(su_column_sum){height, count, a, b}, t->plan->tolerance, weight, &used, &error, err));
     for (int64_t k = 0; k < count; k++) t->met[at[k]].weight = weight[k];
@@ -388,9 +383,7 @@ static su_status try_direct(su_contact_training *t, su_error *err)
     su_sort(sorted, (size_t)all, sizeof *sorted, compare_met);
     for (int64_t k = 0; k < all; k++)
         count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
-    SU_GO(SU_ALLOC(&a, count * rows, "contact pairs", err));
-    SU_GO(SU_ALLOC(&b, rows, "contact pairs", err));
-    SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
+    SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * rows), SU_WANT(b, rows), SU_WANT(weight, count)));
     t->report->direct_of = count, count = -1;
     for (int64_t k = 0; k < all; k++) {
         count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;

@@ -29,9 +29,9 @@ typedef struct su_contact_training {
     su_contact_body body;
     int64_t n, r, T, D;
     su_clip_frame *frames; /* (T) */
-    int32_t *domain;          /* (n) of surface vertices, -1 inside */
-    int32_t *probe;           /* (D,SU_CONTACT_PROBES) */
-    double *probes;           /* (T,D,SU_CONTACT_PROBES,3) where they were in the rest shapes */
+    int32_t *domain;       /* (n) of surface vertices, -1 inside */
+    int32_t *probe;        /* (D,SU_CONTACT_PROBES) */
+    double *probes;        /* (T,D,SU_CONTACT_PROBES,3) where they were in the rest shapes */
     su_contact_met *met;
     double *rows; /* (room,r) beside them; only those of the pose at hand unless all are wanted */
     int64_t count, room, row_room;

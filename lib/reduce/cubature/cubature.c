@@ -1,8 +1,9 @@
 #include "reduce/cubature/cubature.h"
 
-#include "core/lapack.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "linalg/eigen.h"
+
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <cblas.h>
@@ -83,19 +84,13 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     int64_t r = space->r;
     double *own = NULL, *V = NULL, *l = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&own, r * r, "stiffness", err));
-    SU_GO(SU_ALLOC(&V, r * r, "stiffness", err));
-    SU_GO(SU_ALLOC(&l, r, "stiffness", err));
-    SU_GO(SU_ALLOC(&out->linear, r * r, "stiffness", err));
+    SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(own, r * r), SU_WANT(V, r * r), SU_WANT(l, r),
+                       SU_WANT(out->linear, r * r)));
     SU_GO(neutral_stiffness(space, &out->tets, own, err));
     memcpy(V, own, (size_t)(r * r) * sizeof *V);
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole); /* scratch */
-    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, out->linear, (int)r, l);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, (int)r);
-        goto done;
-    }
+    SU_GO(su_eigen_generalized(r, V, out->linear, l, "the reduced stiffness at the neutral pose is not definite", err));
+
     out->stiffest = l[r - 1];
     /* rows of V: V K V' = 1; D = K V' diag(max(1 - l, -most_taken)) V K */
     double *KV = own;

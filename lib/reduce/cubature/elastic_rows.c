@@ -56,8 +56,8 @@ static su_status maker_create(row_maker *make, int64_t samples, su_error *err)
     SU_TRY(SU_ALLOC(&make->rotation, 4 * space->n, "rotations", err));
     SU_TRY(SU_ALLOC(&make->candidate_of, space->t, "candidates", err));
     SU_TRY(SU_ALLOC(&rows->basis, 3 * r * points->vertex_count, "basis", err));
-    SU_TRY(SU_ALLOC(&rows->force, samples * points->count * CORNERS, "sample forces", err));
-    SU_TRY(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
+    SU_TRY(SU_ALLOC_ALL("sample forces", err, SU_WANT(rows->force, samples * points->count * CORNERS),
+                        SU_WANT(rows->target, samples * r)));
     for (int64_t e = 0; e < space->t; e++) make->candidate_of[e] = -1;
     for (int64_t k = 0; k < points->count; k++) make->candidate_of[points->point[k]] = (int32_t)k;
     return SU_OK;
@@ -189,10 +189,8 @@ static su_status fill_forces(row_maker *make, su_error *err)
     int64_t size = 3 * space->n, r = space->r, samples = make->samples, width = CORNERS * make->points->count;
     double *y = NULL, *f = NULL, *whole = NULL, *less = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&y, SU_STATES_AT_ONCE * size, "sample forces", err));
-    SU_GO(SU_ALLOC(&f, SU_STATES_AT_ONCE * size, "sample forces", err));
-    SU_GO(SU_ALLOC(&whole, SU_STATES_AT_ONCE * r, "sample forces", err));
-    SU_GO(SU_ALLOC(&less, SU_STATES_AT_ONCE * r, "sample forces", err));
+    SU_GO(SU_ALLOC_ALL("sample forces", err, SU_WANT(y, SU_STATES_AT_ONCE * size), SU_WANT(f, SU_STATES_AT_ONCE * size),
+                       SU_WANT(whole, SU_STATES_AT_ONCE * r), SU_WANT(less, SU_STATES_AT_ONCE * r)));
     for (int64_t from = 0; from < samples; from += SU_STATES_AT_ONCE) {
         int64_t more = samples - from < SU_STATES_AT_ONCE ? samples - from : SU_STATES_AT_ONCE;
         float *force = rows->force + width * from;
@@ -256,10 +254,7 @@ static su_status state_metrics(row_maker *make, su_error *err)
     bool still = make->part.kind == SU_FORCE_LINEAR;
     double *y = NULL, *V = NULL, *l = NULL, *M = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&y, size, "sample states", err));
-    SU_GO(SU_ALLOC(&V, r * r, "sample states", err));
-    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
-    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(y, size), SU_WANT(V, r * r), SU_WANT(M, r * r), SU_WANT(l, r)));
     for (int64_t k = 0; k < make->samples; k++) {
         memcpy(y, make->place->rest, (size_t)size * sizeof *y);
         if (!still) cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);

@@ -125,11 +125,9 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(SU_ALLOC(&U, 3 * r * n, "basis", err));
     SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
     SU_GO(SU_ALLOC(&field, 3 * n, "accelerations", err));
-    SU_GO(SU_ALLOC(&u, 3 * n, "sample states", err));
-    SU_GO(SU_ALLOC(&q, (histories > 0 ? histories : 1) * r, "sample states", err));
+    SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(u, 3 * n), SU_WANT(q, (histories > 0 ? histories : 1) * r)));
     SU_GO(SU_ALLOC(&rows->basis, 3 * r * count, "basis", err));
-    SU_GO(SU_ALLOC(&rows->force, most * count * 3, "accelerations", err));
-    SU_GO(SU_ALLOC(&rows->target, most * r, "accelerations", err));
+    SU_GO(SU_ALLOC_ALL("accelerations", err, SU_WANT(rows->force, most * count * 3), SU_WANT(rows->target, most * r)));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     maker make = {space, sampling, U, rotation, points, rows, field};
     rows->samples = 0;

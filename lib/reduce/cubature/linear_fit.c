@@ -3,6 +3,7 @@
 #include "core/lapack.h"
 #include "core/memory.h"
 #include "core/order.h"
+#include "linalg/eigen.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -29,12 +30,9 @@ static su_status workspace_create(const su_linear_fit *fit, workspace *w, su_err
 {
     int64_t square = fit->r * fit->r, states = fit->r * fit->count;
     SU_TRY(SU_ALLOC(&w->L, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->state, states, "states", err));
-    SU_TRY(SU_ALLOC(&w->lack, states, "states", err));
-    SU_TRY(SU_ALLOC(&w->A, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->B, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->T, square, "stiffness", err));
-    SU_TRY(SU_ALLOC(&w->l, fit->r, "stiffness", err));
+    SU_TRY(SU_ALLOC_ALL("states", err, SU_WANT(w->state, states), SU_WANT(w->lack, states)));
+    SU_TRY(SU_ALLOC_ALL("stiffness", err, SU_WANT(w->A, square), SU_WANT(w->B, square), SU_WANT(w->T, square),
+                        SU_WANT(w->l, fit->r)));
     SU_TRY(SU_ALLOC(&w->length, fit->count, "states", err));
     return SU_ALLOC(&w->sorted, fit->count, "states", err);
 }
@@ -44,14 +42,6 @@ static void mirror(int r, double *A)
 {
     for (int64_t j = 0; j < r; j++)
         for (int64_t i = j + 1; i < r; i++) A[i * r + j] = A[j * r + i];
-}
-
-static su_status eigen(int r, double *A, double *l, su_error *err)
-{
-    int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', r, A, r, l);
-    if (info == 0) return SU_OK;
-    return su_fail(err, su_lapack_status(info, SU_NUMERICS), "the linear force could not be fitted (%d of %d)", info,
-                   r);
 }
 
 /* States and what is lacking in lengths of energy, each divided by its own and by the root of their number. False where
@@ -86,7 +76,7 @@ static su_status least_squares(const su_linear_fit *fit, workspace *w, su_error 
     cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, r, count, 1, w->state, r, 0, w->A, r);
     cblas_dsyr2k(CblasColMajor, CblasLower, CblasNoTrans, r, count, 1, w->lack, r, w->state, r, 0, w->B, r);
     for (int64_t i = 0; i < r; i++) mean += w->A[i * r + i] / r;
-    SU_TRY(eigen(r, w->A, w->l, err));
+    SU_TRY(su_eigen_symmetric(r, w->A, w->l, err));
     cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, r, r, 1, w->B, r, w->A, r, 0, w->T, r);
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, r, r, r, 1, w->A, r, w->T, r, 0, w->B, r);
     for (int64_t j = 0; j < r; j++)
@@ -107,7 +97,7 @@ static su_status add_bounded(const su_linear_fit *fit, workspace *w, double *lin
     cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, r, r, 1, w->L, r, old, r);
     cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, r, r, 1, w->L, r, old, r);
     for (int64_t i = 0; i < (int64_t)r * r; i++) w->A[i] = w->T[i] + old[i];
-    SU_TRY(eigen(r, w->A, w->l, err));
+    SU_TRY(su_eigen_symmetric(r, w->A, w->l, err));
     memset(w->T, 0, bytes);
     for (int64_t k = 0; k < r; k++)
         cblas_dsyr(CblasColMajor, CblasLower, r, fmax(w->l[k], -fit->most_taken), w->A + k * r, 1, w->T, r);

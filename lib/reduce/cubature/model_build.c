@@ -54,13 +54,13 @@ static su_status copy_poses(const su_rig_space *rig, const su_fit *fit, const su
     su_rig_space own;
     SU_TRY(su_rig_copy(rig, &model->file, &own, err));
     su_rig_into_model(&own, model);
-    model->r = r, model->factor = basis->factor;
+    model->r = r;
     COPY(&model->corrections, 3 * m * fit->n, fit->corrections);
     COPY(&model->density, fit->t, fit->density);
     COPY(&model->mode_region, r, basis->mode_region);
     model->bases = basis->m;
     COPY(&model->gram, basis->m * basis->m * r * r, basis->gram);
-    COPY(&model->gram_factor, basis->m * basis->factor * r, basis->gram_factor);
+
     if (basis->m == m) COPY(&model->rotations, 4 * m * fit->n, basis->rotations);
     model->n1 = fit->n1, model->z = fit->z;
     COPY(&model->turn_start, fit->n1, fit->turn_start);
@@ -76,8 +76,8 @@ static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, s
     int64_t d = basis->d, n = basis->n, m = basis->m, r = basis->r, vertices = 0, entries = 0, mode = 0;
     su_file *file = &model->file;
     model->d = d, model->d1 = d + 1;
-    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertex_offsets, d + 1, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->basis_block_offsets, d + 1, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(model->region_vertex_offsets, d + 1),
+                             SU_WANT(model->basis_block_offsets, d + 1)));
     for (int64_t g = 0; g < d; g++) {
         int64_t count = 0, modes = 0;
         for (int64_t v = 0; v < n; v++) count += basis->region_weights[g * n + v] > 0 && elastic->free_index[v] >= 0;
@@ -87,8 +87,8 @@ static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, s
         model->basis_block_offsets[g + 1] = entries;
     }
     model->region_size = vertices, model->block_size = entries;
-    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertices, vertices, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->basis_blocks, entries, err));
+    SU_TRY(
+        SU_FILE_ALLOC_ALL(file, err, SU_WANT(model->region_vertices, vertices), SU_WANT(model->basis_blocks, entries)));
     for (int64_t g = 0; g < d; g++) {
         int32_t *list = model->region_vertices + model->region_vertex_offsets[g];
         float *block = model->basis_blocks + model->basis_block_offsets[g];
@@ -114,8 +114,7 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
     COPY(&model->linear_stiffness, model->r * model->r, cubature->linear);
     COPY(&model->inertia_vertices, model->ci, vertices->points);
     COPY(&model->inertia_weights, model->ci, vertices->weights);
-    SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));
-    SU_TRY(SU_FILE_ALLOC(&model->file, &model->poisson, m * c, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(&model->file, err, SU_WANT(model->young, m * c), SU_WANT(model->poisson, m * c)));
     for (int64_t i = 0; i < m; i++)
         for (int64_t k = 0; k < c; k++) {
             model->young[i * c + k] = fit->young[i * fit->t + tets->points[k]];
@@ -139,15 +138,20 @@ static su_status build_flesh(const su_tet *tet, const su_poses *poses, const su_
     return copy_cubature(fit, &nothing, model, err);
 }
 
-su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
-                            su_error *err)
+/* What is made is kept where all went well; meta is the model's either way. */
+static su_status finish(su_status status, const su_fit *fit, json_t *meta, su_model *model)
 {
-    *model = (su_model){0};
-    su_status status = build_flesh(tet, poses, fit, model, err);
     model->file.meta = meta;
     su_model_carry_meta(fit->file.meta, NULL, meta);
     if (status != SU_OK) su_model_free(model);
     return status;
+}
+
+su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
+                            su_error *err)
+{
+    *model = (su_model){0};
+    return finish(build_flesh(tet, poses, fit, model, err), fit, meta, model);
 }
 
 /* Every tet with weight 1, one region without vertices. */
@@ -162,15 +166,11 @@ static su_status build_skinning(const su_tet *tet, const su_poses *poses, const 
     SU_TRY(copy_mesh(tet, poses, model, err));
     SU_TRY(copy_poses(&rig, fit, &none, model, err));
     model->r = 12 * k, model->k = k, model->d = 1, model->d1 = 2, model->c = c, model->bases = 0;
-    SU_TRY(SU_FILE_ALLOC(file, &model->mode_region, model->r, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertices, 0, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->basis_blocks, 0, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertex_offsets, model->d1, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->basis_block_offsets, model->d1, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->inertia_vertices, 0, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->inertia_weights, 0, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->cubature_tets, c, err));
-    SU_TRY(SU_FILE_ALLOC(file, &model->cubature_weights, m * c, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(model->mode_region, model->r), SU_WANT(model->region_vertices, 0),
+                             SU_WANT(model->basis_blocks, 0), SU_WANT(model->region_vertex_offsets, model->d1),
+                             SU_WANT(model->basis_block_offsets, model->d1), SU_WANT(model->inertia_vertices, 0),
+                             SU_WANT(model->inertia_weights, 0), SU_WANT(model->cubature_tets, c),
+                             SU_WANT(model->cubature_weights, m * c)));
     for (int64_t e = 0; e < c; e++) model->cubature_tets[e] = (int32_t)e;
     for (int64_t i = 0; i < m * c; i++) model->cubature_weights[i] = 1;
     COPY(&model->young, m * c, fit->young);
@@ -185,11 +185,7 @@ su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const s
                                const int32_t *cluster, double stiffness, json_t *meta, su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    su_status status = build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err);
-    model->file.meta = meta;
-    su_model_carry_meta(fit->file.meta, NULL, meta);
-    if (status != SU_OK) su_model_free(model);
-    return status;
+    return finish(build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err), fit, meta, model);
 }
 
 static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,

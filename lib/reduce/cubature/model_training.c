@@ -1,6 +1,8 @@
 #include "reduce/cubature/model_training.h"
 
 #include "core/file.h"
+#include "core/json_text.h"
+
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/cubature/linear_fit.h"
@@ -21,8 +23,7 @@ void su_model_training_free(su_model_training *training)
 
 bool su_basis_is_one(const su_basis *basis)
 {
-    const json_t *subspace = json_object_get(basis->file.meta, "subspace");
-    return json_is_string(subspace) && strcmp(json_string_value(subspace), "one") == 0;
+    return strcmp(su_meta_text(basis->file.meta, "subspace", ""), "one") == 0;
 }
 
 int64_t su_basis_region_modes(const su_basis *basis)
@@ -61,8 +62,7 @@ static su_status place_states(const su_model_parts *parts, su_model_training *ou
     su_pose_space *space = parts->space;
     const su_chosen_states *chosen = &out->chosen;
     SU_TRY(compare_shots(parts, err));
-    const json_t *motions = json_object_get(space->basis->file.meta, "motions");
-    int count = parts->shots.count, own = json_is_number(motions) ? (int)json_number_value(motions) : count;
+    int count = parts->shots.count, own = (int)su_meta_number(space->basis->file.meta, "motions", count);
     SU_TRY(su_choose_states(space->basis, own, space->diagonal, parts->plan, &out->chosen, err));
     for (int64_t a = 0; a < chosen->places; a++)
         if (chosen->shot[a] < 0 || chosen->shot[a] >= count)
@@ -225,8 +225,7 @@ su_status su_model_check(const su_model_parts *parts, int64_t samples, const su_
     su_status status;
     SU_GO(su_training_places_create(parts->space, &parts->shots, parts->plan, MORE_FRAMES * parts->plan->frames,
                                     &fresh.places, err));
-    SU_GO(SU_ALLOC(&tets, fresh.places.count, "errors", err));
-    SU_GO(SU_ALLOC(&vertices, fresh.places.count, "errors", err));
+    SU_GO(SU_ALLOC_ALL("errors", err, SU_WANT(tets, fresh.places.count), SU_WANT(vertices, fresh.places.count)));
     const su_training task = task_of(parts, &fresh);
     for (int k = 0; k < SU_FRESH_SIZES; k++) {
         su_fresh_errors *e = &errors[k];

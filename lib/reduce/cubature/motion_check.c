@@ -1,6 +1,8 @@
 #include "reduce/cubature/motion_check.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "core/order.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
@@ -16,14 +18,10 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
 {
     su_file *head = &sim->file;
     sim->F = anim->F, sim->r = r, sim->m = m;
-    SU_TRY(SU_FILE_ALLOC(head, &sim->times, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->q, sim->F * r, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->qdot, sim->F * r, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->weights, sim->F * m, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * m, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(head, err, SU_WANT(sim->times, sim->F), SU_WANT(sim->q, sim->F * r),
+                             SU_WANT(sim->qdot, sim->F * r), SU_WANT(sim->weights, sim->F * m),
+                             SU_WANT(sim->basis_weights, sim->F * m), SU_WANT(sim->energy, sim->F * 3),
+                             SU_WANT(sim->iterations, sim->F), SU_WANT(sim->status, sim->F)));
     return SU_OK;
 }
 
@@ -137,8 +135,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     const su_anim *anim = against->anim;
     const char *path = against->path;
     int shot = against->shot;
-    const json_t *frequency = json_object_get(model->file.meta, "frequency"),
-                 *fps = json_object_get(anim->file.meta, "fps");
+
     su_runtime_model runtime = {0};
     check c = {.model = model,
                .basis = basis,
@@ -157,8 +154,8 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = (int)plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
-                                  anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
+    SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
+                                  su_meta_number(anim->file.meta, "fps", 24), err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
     SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)

@@ -104,10 +104,8 @@ su_status su_pairs_select(const su_column_sum *of, double tolerance, double *wei
     memset(weight, 0, (size_t)count * sizeof *weight);
     *used = 0, *error = 0;
     if (!(size > 0)) return SU_OK;
-    SU_GO(SU_ALLOC(&g.in, count, "contact pairs", err));
-    SU_GO(SU_ALLOC(&g.norm, count, "contact pairs", err));
-    SU_GO(SU_ALLOC(&g.along, count, "contact pairs", err));
-    SU_GO(SU_ALLOC(&g.left, rows, "contact pairs", err));
+    SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(g.in, count), SU_WANT(g.norm, count), SU_WANT(g.along, count),
+                       SU_WANT(g.left, rows)));
     memcpy(g.left, b, (size_t)rows * sizeof *b);
     for (int64_t k = 0; k < count; k++) g.norm[k] = su_norm(rows, a + k * rows);
     *error = 1;

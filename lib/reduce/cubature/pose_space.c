@@ -58,11 +58,8 @@ su_status su_place_create(const su_pose_space *space, int64_t pose, const double
     int64_t m = space->m, s = space->s;
     su_status status;
     *place = (su_place){.pose = pose};
-    SU_GO(SU_ALLOC(&place->p, s, "place in pose space", err));
-    SU_GO(SU_ALLOC(&place->w, m, "place in pose space", err));
-    SU_GO(SU_ALLOC(&place->positive, m, "place in pose space", err));
-    SU_GO(SU_ALLOC(&place->b, m, "place in pose space", err));
-    SU_GO(SU_ALLOC(&place->rest, 3 * space->n, "place in pose space", err));
+    SU_GO(SU_ALLOC_ALL("place in pose space", err, SU_WANT(place->p, s), SU_WANT(place->w, m),
+                       SU_WANT(place->positive, m), SU_WANT(place->b, m), SU_WANT(place->rest, 3 * space->n)));
     memcpy(place->p, p, (size_t)s * sizeof *p);
     memcpy(place->rest, rest, (size_t)(3 * space->n) * sizeof *rest);
     if (pose >= 0) {

@@ -1,7 +1,7 @@
 #include "reduce/cubature/reduced_stiffness.h"
 
-#include "core/lapack.h"
 #include "core/memory.h"
+#include "linalg/eigen.h"
 #include "reduce/align/align.h"
 
 #include <cblas.h>
@@ -16,8 +16,7 @@ static su_status stiffness_at(su_pose_space *space, const double *y, const doubl
     double *columns = NULL, *products = NULL;
     su_status status;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &K, err));
-    SU_GO(SU_ALLOC(&columns, r * size, "reduced stiffness", err));
-    SU_GO(SU_ALLOC(&products, r * size, "reduced stiffness", err));
+    SU_GO(SU_ALLOC_ALL("reduced stiffness", err, SU_WANT(columns, r * size), SU_WANT(products, r * size)));
     su_elastic_stiffness(&space->elastic, y, true, &K, space->threads);
     for (int64_t k = 0; k < r; k++)
         for (int64_t f = 0; f < count; f++)
@@ -34,21 +33,6 @@ done:
     return status;
 }
 
-/* Entries nearer in size, relative, are equal; the first of them counts. */
-static const double SAME_SIZE = 1e-9;
-
-/* Fixes the sign of each eigenvector, which solvers leave open: its largest entry is positive. Rows of V. */
-static void fix_signs(int64_t r, double *V)
-{
-    for (int64_t k = 0; k < r; k++) {
-        int64_t largest = 0;
-        for (int64_t i = 1; i < r; i++)
-            if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + SAME_SIZE)) largest = i;
-        bool turn = V[k * r + largest] < 0;
-        for (int64_t i = 0; turn && i < r; i++) V[k * r + i] = -V[k * r + i];
-    }
-}
-
 su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, double *M,
                         su_error *err)
 {
@@ -59,16 +43,8 @@ su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, 
     SU_GO(stiffness_at(space, y, U, V, err));
     SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err));
     if (M) memcpy(M, G, (size_t)(r * r) * sizeof *M);
-    /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
-    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, G, (int)r, l);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         info > r ? "the basis has dependent columns (column %d of %d)"
-                                  : "reduced eigenvalues do not converge (%d of %d)",
-                         info > r ? (int)(info - r) : info, (int)r);
-        goto done;
-    }
-    fix_signs(r, V);
+    SU_GO(su_eigen_generalized(r, V, G, l, "the basis has dependent columns", err));
+    for (int64_t k = 0; k < r; k++) su_eigen_fix_sign(r, V + k * r);
 done:
     free(G);
     return status;

@@ -78,11 +78,10 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
-    SU_TRY(SU_ALLOC(&s->residual_gradient, problem->station_count * problem->points->count, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->score, problem->points->count, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->order, problem->points->count, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->taken, problem->points->vertex_count, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->member, problem->points->count, "cubature gradients", err));
+    SU_TRY(SU_ALLOC_ALL("cubature gradients", err,
+                        SU_WANT(s->residual_gradient, problem->station_count * problem->points->count),
+                        SU_WANT(s->score, problem->points->count), SU_WANT(s->order, problem->points->count),
+                        SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, problem->points->count)));
     SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
     return su_pool_create(&s->pool, problem, settings->threads, err);
 }

@@ -34,11 +34,9 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 {
     *pool = (su_pool){.problem = problem, .threads = threads};
     int64_t stations = problem->station_count;
-    SU_TRY(SU_ALLOC(&pool->columns, stations, "cubature columns", err));
-    SU_TRY(SU_ALLOC(&pool->gram, stations, "cubature columns", err));
-    SU_TRY(SU_ALLOC(&pool->dot, stations, "cubature columns", err));
-    SU_TRY(SU_ALLOC(&pool->residual, stations, "cubature columns", err));
-    SU_TRY(SU_ALLOC(&pool->slot_of, problem->points->count, "cubature columns", err));
+    SU_TRY(SU_ALLOC_ALL("cubature columns", err, SU_WANT(pool->columns, stations), SU_WANT(pool->gram, stations),
+                        SU_WANT(pool->dot, stations), SU_WANT(pool->residual, stations),
+                        SU_WANT(pool->slot_of, problem->points->count)));
     for (int64_t e = 0; e < problem->points->count; e++) pool->slot_of[e] = -1;
     SU_TRY(SU_ALLOC(&pool->target2, stations, "cubature columns", err));
     for (int64_t a = 0; a < stations; a++) {
@@ -317,14 +315,9 @@ static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot
     if (count > n->capacity) {
         normal_free(n);
         int64_t c = count + count / 2;
-        SU_TRY(SU_ALLOC(&n->gram, stations * c * c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->target, stations * c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->v, stations * c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->G, c * c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->group, groups * c * c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->h, c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->x, c, "cubature weights", err));
-        SU_TRY(SU_ALLOC(&n->y, c, "cubature weights", err));
+        SU_TRY(SU_ALLOC_ALL("cubature weights", err, SU_WANT(n->gram, stations * c * c),
+                            SU_WANT(n->target, stations * c), SU_WANT(n->v, stations * c), SU_WANT(n->G, c * c),
+                            SU_WANT(n->group, groups * c * c), SU_WANT(n->h, c), SU_WANT(n->x, c), SU_WANT(n->y, c)));
         n->capacity = c;
     }
     n->count = count;
@@ -560,8 +553,7 @@ su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
     int64_t(*work)[3] = NULL; /* station, first sample, samples */
     float *part = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&work, units, "cubature gradients", err));
-    SU_GO(SU_ALLOC(&part, units * count, "cubature gradients", err));
+    SU_GO(SU_ALLOC_ALL("cubature gradients", err, SU_WANT(work, units), SU_WANT(part, units * count)));
     units = 0;
     for (int64_t a = 0; a < stations; a++)
         for (int64_t k = 0; k < p->stations[a].samples; k += UNIT) {

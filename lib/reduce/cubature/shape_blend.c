@@ -1,9 +1,9 @@
 #include "reduce/cubature/shape_blend.h"
 
 #include "core/memory.h"
-#include "core/order.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/tetmesh.h"
 #include "linalg/cholesky.h"
 
 #include <stdbool.h>
@@ -31,64 +31,26 @@ void su_shape_blend_free(su_shape_blend *blend)
     free(blend);
 }
 
-typedef struct entry {
-    int32_t column, row, tet;
-    double value;
-} entry;
-
-static int compare_entries(const void *a, const void *b)
+/* Plus the anchors: its lower triangle. */
+static su_status make_laplacian(su_shape_blend *blend, const double *vertices, su_error *err)
 {
-    const entry *x = a, *y = b;
-    if (x->column != y->column) return x->column < y->column ? -1 : 1;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
-    return (x->tet > y->tet) - (x->tet < y->tet);
-}
-
-static void tet_geometry(su_shape_blend *blend, const double *vertices, int64_t e)
-{
-    const int32_t *tet = blend->tets + 4 * e;
-    double edges[9], inverse[9] = {0}, *g = blend->gradient + 12 * e;
-    su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
-                 vertices + 3 * (int64_t)tet[3], edges);
-    blend->volume[e] = su_inverse3(edges, inverse) / 6;
-    for (int i = 0; i < 3; i++) {
-        for (int a = 0; a < 3; a++) g[3 * (a + 1) + i] = inverse[3 * a + i];
-        g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
-    }
-}
-
-/* L = sum of volume g_a . g_b over tets, plus the anchors. */
-static su_status make_laplacian(su_shape_blend *blend, su_error *err)
-{
-    int64_t n = blend->n, count = 0, merged = 0;
-    entry *list;
-    SU_TRY(SU_ALLOC(&list, 10 * blend->t + n, "Laplacian", err));
+    int64_t n = blend->n;
+    su_laplacian whole;
     su_sparse *L = &blend->laplacian;
-    su_status status;
-    for (int64_t e = 0; e < blend->t; e++)
-        for (int a = 0; a < 4; a++)
-            for (int b = 0; b < 4; b++) {
-                int32_t row = blend->tets[4 * e + a], column = blend->tets[4 * e + b];
-                const double *g = blend->gradient + 12 * e;
-                if (row < column) continue;
-                list[count++] = (entry){column, row, (int32_t)e, blend->volume[e] * su_dot3(g + 3 * a, g + 3 * b)};
-            }
-    for (int64_t v = 0; v < n; v++) list[count++] = (entry){(int32_t)v, (int32_t)v, INT32_MAX, blend->anchor[v]};
-    su_sort(list, (size_t)count, sizeof *list, compare_entries);
+    SU_TRY(su_laplacian_create(&(su_tet_mesh){n, blend->t, vertices, blend->tets}, &whole, NULL, err));
     L->size = n, L->owns_pattern = 1;
-    SU_GO(SU_ALLOC(&L->start, n + 1, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->row, count, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->value, count, "Laplacian", err));
-    for (int64_t k = 0; k < count; k++) {
-        if (k == 0 || list[k].column != list[k - 1].column || list[k].row != list[k - 1].row) {
-            L->row[merged++] = list[k].row;
-            L->start[list[k].column + 1] = merged;
+    su_status status = SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 1), SU_WANT(L->row, whole.start[n]),
+                                    SU_WANT(L->value, whole.start[n]));
+    for (int64_t v = 0; v < n && status == SU_OK; v++) {
+        for (int64_t k = whole.start[v]; k < whole.start[v + 1]; k++) {
+            if (whole.column[k] < v) continue;
+            L->row[L->entries] = whole.column[k], L->value[L->entries] = whole.value[k];
+            if (whole.column[k] == v) L->value[L->entries] += blend->anchor[v];
+            L->entries++;
         }
-        L->value[merged - 1] += list[k].value;
+        L->start[v + 1] = L->entries;
     }
-    L->entries = merged;
-done:
-    free(list);
+    su_laplacian_free(&whole);
     return status;
 }
 
@@ -99,11 +61,8 @@ static su_status make_tree(su_shape_blend *blend, su_error *err)
     int32_t *around = NULL;
     bool *opened = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&blend->tree, t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&blend->parent, t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&start, n + 2, "mesh graph", err));
-    SU_GO(SU_ALLOC(&around, 4 * t, "mesh graph", err));
-    SU_GO(SU_ALLOC(&opened, n, "mesh graph", err));
+    SU_GO(SU_ALLOC_ALL("mesh graph", err, SU_WANT(blend->tree, t), SU_WANT(blend->parent, t), SU_WANT(start, n + 2),
+                       SU_WANT(around, 4 * t), SU_WANT(opened, n)));
     for (int64_t k = 0; k < 4 * t; k++) start[blend->tets[k] + 2]++;
     for (int64_t v = 0; v < n; v++) start[v + 2] += start[v + 1];
     for (int64_t k = 0; k < 4 * t; k++) around[start[blend->tets[k] + 1]++] = (int32_t)(k / 4);
@@ -139,16 +98,15 @@ su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, co
     su_status status;
     SU_GO(SU_ALLOC(&blend, 1, "shape blend", err));
     blend->n = n, blend->t = t, blend->tets = tets;
-    SU_GO(SU_ALLOC(&blend->gradient, 12 * t, "shape blend", err));
-    SU_GO(SU_ALLOC(&blend->volume, t, "shape blend", err));
-    SU_GO(SU_ALLOC(&blend->anchor, n, "shape blend", err));
+    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(blend->gradient, 12 * t), SU_WANT(blend->volume, t),
+                       SU_WANT(blend->anchor, n)));
     double volume = 0;
     for (int64_t e = 0; e < t; e++) {
-        tet_geometry(blend, vertices, e);
+        blend->volume[e] = su_tet_gradients(vertices, tets + 4 * e, blend->gradient + 12 * e) / 6;
         volume += blend->volume[e];
     }
     for (int64_t v = 0; v < n; v++) blend->anchor[v] = ANCHOR * cbrt(volume / (double)n);
-    SU_GO(make_laplacian(blend, err));
+    SU_GO(make_laplacian(blend, vertices, err));
     SU_GO(make_tree(blend, err));
     SU_GO(su_cholesky_create(&blend->laplacian, threads, &blend->factor, err));
     SU_GO(su_cholesky_factorize(blend->factor, &blend->laplacian, err));
@@ -205,8 +163,7 @@ su_status su_shape_blend_at(su_shape_blend *blend, const double *a, const double
     int64_t n = blend->n;
     double *turn = NULL, *load = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&turn, 4 * blend->t, "shape blend", err));
-    SU_GO(SU_ALLOC(&load, 3 * n, "shape blend", err));
+    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(turn, 4 * blend->t), SU_WANT(load, 3 * n)));
     turns(blend, a, b, turn);
     for (int64_t v = 0; v < n; v++)
         for (int i = 0; i < 3; i++)

@@ -3,6 +3,7 @@
 #include "core/lapack.h"
 #include "core/memory.h"
 #include "linalg/cholesky.h"
+#include "linalg/eigen.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -49,12 +50,9 @@ static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int 
     probe->block = probe->modes + guard < r ? probe->modes + guard : r;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
     SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
-    SU_GO(SU_ALLOC(&probe->U, 3 * r * space->n, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->rotation, 4 * space->n, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->mass, size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->basis, r * size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->X, r * size, "stiffness probe", err));
-    SU_GO(SU_ALLOC(&probe->Y, r * size, "stiffness probe", err));
+    SU_GO(SU_ALLOC_ALL("stiffness probe", err, SU_WANT(probe->U, 3 * r * space->n),
+                       SU_WANT(probe->rotation, 4 * space->n), SU_WANT(probe->mass, size),
+                       SU_WANT(probe->basis, r * size), SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size)));
     for (int64_t i = 0; i < size; i++) probe->mass[i] = space->elastic.mass[space->elastic.free_vertex[i / 3]];
     *out = probe;
     probe = NULL;
@@ -80,18 +78,13 @@ static void times_mass(const su_stiffness_probe *probe, int64_t count, const dou
         for (int64_t i = 0; i < probe->size; i++) MZ[k * probe->size + i] = probe->mass[i] * Z[k * probe->size + i];
 }
 
-/* Ritz pairs, and the reduced matrices that they are of. */
-typedef struct ritz_pairs {
-    double *values;  /* (count) ascending */
-    double *vectors; /* (count,count) the coefficients of each in a row */
-    double *K, *M;   /* (count,count) each NULL where not wanted */
-} ritz_pairs;
+/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. values (count) ascending; vectors
+ * (count,count): the coefficients of each in a row. */
 
-/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. */
-static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ,
-                      const ritz_pairs *out, su_error *err)
+static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
+                      double *vectors, su_error *err)
 {
-    double *vectors = out->vectors;
+
     int64_t size = probe->size;
     double *G, *scaled = NULL;
     SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
@@ -102,12 +95,8 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
                 (int)size, 0, vectors, (int)count);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
                 (int)size, 0, G, (int)count);
-    if (out->K) memcpy(out->K, vectors, (size_t)(count * count) * sizeof *out->K);
-    if (out->M) memcpy(out->M, G, (size_t)(count * count) * sizeof *out->M);
-    int info =
-        LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, out->values);
-    if (info != 0)
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the interpolated basis has dependent columns");
+
+    status = su_eigen_generalized(count, vectors, G, values, "the interpolated basis has dependent columns", err);
 done:
     free(G), free(scaled);
     return status;
@@ -121,10 +110,10 @@ static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, 
                 Z, (int)probe->size, 0, to, (int)probe->size);
 }
 
-/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the
+/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), and of the
  * subspace iterated from them the eigenvalues (block). probe->X then holds the iterated vectors. */
 static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
-                                double *K, double *M, double *exact, su_error *err)
+                                double *exact, su_error *err)
 {
     su_pose_space *space = probe->space;
     int64_t r = space->r, size = probe->size, block = probe->block;
@@ -138,13 +127,13 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
         for (int64_t i = 0; i < size; i++)
             probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
     SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
-    SU_GO(ritz(probe, r, probe->basis, probe->X, &(ritz_pairs){values, vectors, K, M}, err));
+    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
     for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         times_mass(probe, block, probe->X, probe->Y);
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
-        SU_GO(ritz(probe, block, probe->X, probe->Y, &(ritz_pairs){exact, turned, NULL, NULL}, err));
+        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
         combine(probe, block, block, turned, probe->Y, probe->X);
     }
@@ -169,10 +158,8 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
     int64_t r = probe->space->r;
     double *values = NULL, *vectors = NULL, *exact = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
-    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
+    SU_GO(SU_ALLOC_ALL("Ritz values", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r)));
+    SU_GO(compare_values(probe, place, values, vectors, exact, err));
     *out = stiffening_of(probe->modes, values, exact);
 done:
     free(values), free(vectors), free(exact);
@@ -185,13 +172,9 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     double *values = NULL, *vectors = NULL, *exact = NULL, *orthonormal = NULL, *C = NULL, *sines = NULL;
     double left = 0, all = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&values, r, "principal angles", err));
-    SU_GO(SU_ALLOC(&exact, r, "principal angles", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "principal angles", err));
-    SU_GO(SU_ALLOC(&orthonormal, r * size, "principal angles", err));
-    SU_GO(SU_ALLOC(&C, count * r, "principal angles", err));
-    SU_GO(SU_ALLOC(&sines, 2 * count, "principal angles", err));
-    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
+    SU_GO(SU_ALLOC_ALL("principal angles", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r),
+                       SU_WANT(orthonormal, r * size), SU_WANT(C, count * r), SU_WANT(sines, 2 * count)));
+    SU_GO(compare_values(probe, place, values, vectors, exact, err));
     /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
      */
     combine(probe, r, r, vectors, probe->basis, orthonormal);

@@ -1,6 +1,8 @@
 #include "reduce/cubature/training_places.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "physics/settings.h"
@@ -51,14 +53,12 @@ static su_status edge_middle(su_pose_space *space, su_shape_blend *blend, int64_
     int64_t n = space->n, s = space->s;
     double *x = NULL, *p = NULL, *now = NULL, *then = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&x, 3 * n, "shape between poses", err));
-    SU_GO(SU_ALLOC(&p, s, "shape between poses", err));
+    SU_GO(SU_ALLOC_ALL("shape between poses", err, SU_WANT(x, 3 * n), SU_WANT(p, s)));
     SU_GO(su_shape_blend_at(blend, a, b, 0.5, x, err));
     for (int64_t k = 0; k < s; k++) p[k] = 0.5 * (space->fit->params[from * s + k] + space->fit->params[to * s + k]);
     SU_GO(su_place_create(space, -1, p, x, place, err));
     if (!moving) goto done;
-    SU_GO(SU_ALLOC(&now, 4 * n, "rotations", err));
-    SU_GO(SU_ALLOC(&then, 4 * n, "rotations", err));
+    SU_GO(SU_ALLOC_ALL("rotations", err, SU_WANT(now, 4 * n), SU_WANT(then, 4 * n)));
     SU_GO(SU_ALLOC(&motion->acceleration, 6 * n, "accelerations", err));
     SU_GO(SU_ALLOC(&motion->turn, 4 * n, "rotations", err));
     /* Speeding up along the edge, and the centripetal part of a steady passage. */
@@ -86,7 +86,7 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
     for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
         status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
                              &out->motion[out->count], err);
-        out->count++, out->edges++;
+        out->count++;
     }
     su_shape_blend_free(blend);
     return status;
@@ -118,8 +118,7 @@ static su_status shots_open(const su_pose_space *space, const su_shot_list *list
 {
     const char *const *paths = list->paths;
     int count = list->count;
-    SU_TRY(SU_ALLOC(&all->anim, count, "shots", err));
-    SU_TRY(SU_ALLOC(&all->shot, count, "shots", err));
+    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->anim, count), SU_WANT(all->shot, count)));
     for (; all->count < count; all->count++) {
         int k = all->count;
         SU_TRY(su_anim_load(paths[k], &all->anim[k], err));
@@ -130,9 +129,8 @@ static su_status shots_open(const su_pose_space *space, const su_shot_list *list
         }
         all->frames += su_shot_frames(all->shot[k]);
     }
-    SU_TRY(SU_ALLOC(&all->of, all->frames, "shots", err));
-    SU_TRY(SU_ALLOC(&all->number, all->frames, "shots", err));
-    SU_TRY(SU_ALLOC(&all->params, all->frames * space->s, "shots", err));
+    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->of, all->frames), SU_WANT(all->number, all->frames),
+                        SU_WANT(all->params, all->frames * space->s)));
     int64_t at = 0;
     for (int k = 0; k < count; k++)
         for (int64_t f = 0; f < su_shot_frames(all->shot[k]); f++, at++) {
@@ -167,8 +165,7 @@ static su_status choose_frames(const su_pose_space *space, const shots *all, int
     int64_t *gap = NULL;
     su_status status;
     *count = 0;
-    SU_GO(SU_ALLOC(&nearest, all->frames, "shots", err));
-    SU_GO(SU_ALLOC(&gap, all->frames, "shots", err));
+    SU_GO(SU_ALLOC_ALL("shots", err, SU_WANT(nearest, all->frames), SU_WANT(gap, all->frames)));
     for (int64_t f = 0; f < all->frames; f++) {
         nearest[f] = HUGE_VAL;
         gap[f] = all->frames;
@@ -218,11 +215,9 @@ static void sample_instant(su_pose_space *space, const su_rest_shape *shape, con
 static su_status instants_create(const su_pose_space *space, int64_t nbar, instant at[3], su_error *err)
 {
     for (int k = 0; k < 3; k++) {
-        SU_TRY(SU_ALLOC(&at[k].skin, 3 * nbar, "shots", err));
-        SU_TRY(SU_ALLOC(&at[k].p, space->s, "shots", err));
-        SU_TRY(SU_ALLOC(&at[k].w, space->m, "shots", err));
-        SU_TRY(SU_ALLOC(&at[k].x, 3 * space->n, "shots", err));
-        SU_TRY(SU_ALLOC(&at[k].rotation, 4 * space->n, "shots", err));
+        SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(at[k].skin, 3 * nbar), SU_WANT(at[k].p, space->s),
+                            SU_WANT(at[k].w, space->m), SU_WANT(at[k].x, 3 * space->n),
+                            SU_WANT(at[k].rotation, 4 * space->n)));
     }
     return SU_OK;
 }
@@ -291,9 +286,9 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);
         SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[out->count], err));
-        const json_t *start = json_object_get(all->anim[number].file.meta, "frame_start");
+
         out->shot[out->count] = number, out->frame[out->count] = frame;
-        out->number[out->count] = (double)frame + (json_is_number(start) ? json_number_value(start) : 0);
+        out->number[out->count] = (double)frame + su_meta_number(all->anim[number].file.meta, "frame_start", 0);
         out->count++;
         SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
         out->spin = fmax(out->spin, root_turn(at[0].Q, at[1].Q));
@@ -333,11 +328,8 @@ static su_status weigh_turns(const su_pose_space *space, su_training_places *pla
 static su_status make_room(int64_t most, su_training_places *out, su_error *err)
 {
     *out = (su_training_places){0};
-    SU_TRY(SU_ALLOC(&out->place, most, "training places", err));
-    SU_TRY(SU_ALLOC(&out->motion, most, "training places", err));
-    SU_TRY(SU_ALLOC(&out->shot, most, "training places", err));
-    SU_TRY(SU_ALLOC(&out->frame, most, "training places", err));
-    SU_TRY(SU_ALLOC(&out->number, most, "training places", err));
+    SU_TRY(SU_ALLOC_ALL("training places", err, SU_WANT(out->place, most), SU_WANT(out->motion, most),
+                        SU_WANT(out->shot, most), SU_WANT(out->frame, most), SU_WANT(out->number, most)));
     for (int64_t a = 0; a < most; a++) out->shot[a] = -1, out->frame[a] = -1;
     return SU_OK;
 }

@@ -9,7 +9,6 @@
 
 typedef struct su_training_places {
     int64_t count;     /* example poses first, in order, then edge middles, then frames */
-    int64_t edges;     /* how many middles */
     su_place *place;   /* (count) */
     su_motion *motion; /* (count) empty at the poses */
     int *shot;         /* (count) number of the shot, -1 */

@@ -73,10 +73,9 @@ su_status su_choose_states(const su_basis *basis, int motions, double diagonal, 
     int64_t known = own == 0 ? places : own == f ? 0 : places / 2;
     if (known > f - own) known = f - own;
     if (places - known > own) places = out->places = known + own;
-    SU_GO(SU_ALLOC(&out->shot, places, "states", err));
-    SU_GO(SU_ALLOC(&out->frame, places, "states", err));
-    SU_GO(SU_ALLOC(&out->place, SU_STATES_A_PLACE * places, "states", err));
-    SU_GO(SU_ALLOC(&out->q, SU_STATES_A_PLACE * places * r, "states", err));
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(out->shot, places), SU_WANT(out->frame, places),
+                       SU_WANT(out->place, SU_STATES_A_PLACE * places),
+                       SU_WANT(out->q, SU_STATES_A_PLACE * places * r)));
     choose_from(&choose, false, 0, own, places - known, 0);
     choose_from(&choose, true, own, f - own, known, places - known);
     out->states = (su_training_states){.count = SU_STATES_A_PLACE * places, .place = out->place, .q = out->q};

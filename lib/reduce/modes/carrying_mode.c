@@ -93,11 +93,8 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
     double *shapes = NULL, *value = NULL, *scratch = NULL, *factor = NULL, *soft = NULL, body;
     su_status status;
     *out = (su_carrying_mode){0};
-    SU_GO(SU_ALLOC(&shapes, modes * 3 * elastic->n, "modes", err));
-    SU_GO(SU_ALLOC(&value, modes, "modes", err));
-    SU_GO(SU_ALLOC(&scratch, 2 * elastic->t, "modes", err));
-    SU_GO(SU_ALLOC(&factor, elastic->t, "modes", err));
-    SU_GO(SU_ALLOC(&soft, elastic->n, "modes", err));
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(shapes, modes * 3 * elastic->n), SU_WANT(value, modes),
+                       SU_WANT(scratch, 2 * elastic->t), SU_WANT(factor, elastic->t), SU_WANT(soft, elastic->n)));
     SU_GO(soft_flesh(elastic, young, soft, &body, err));
     su_mode_problem problem = {.elastic = elastic, .x = x};
     for (;; out->rounds++) {

@@ -50,9 +50,8 @@ static su_status compress(int64_t bones, const double *w, su_rig_motions *out, s
 {
     int64_t entries = 0;
     for (int64_t k = 0; k < out->n * bones; k++) entries += w[k] != 0;
-    SU_TRY(SU_ALLOC(&out->start, bones + 1, "skinning weights", err));
-    SU_TRY(SU_ALLOC(&out->vertex, entries, "skinning weights", err));
-    SU_TRY(SU_ALLOC(&out->weight, entries, "skinning weights", err));
+    SU_TRY(SU_ALLOC_ALL("skinning weights", err, SU_WANT(out->start, bones + 1), SU_WANT(out->vertex, entries),
+                        SU_WANT(out->weight, entries)));
     for (int64_t b = 0, at = 0; b < bones; b++) {
         for (int64_t v = 0; v < out->n; v++)
             if (w[v * bones + b] != 0) out->vertex[at] = (int32_t)v, out->weight[at++] = w[v * bones + b];
@@ -129,8 +128,7 @@ su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *sur
     su_arena arena = {0};
     su_cg_work work;
     su_status status;
-    SU_GO(SU_ALLOC(&skin, n, "leak", err));
-    SU_GO(SU_ALLOC(&ones, t, "leak", err));
+    SU_GO(SU_ALLOC_ALL("leak", err, SU_WANT(skin, n), SU_WANT(ones, t)));
     for (int64_t k = 0; k < 3 * b; k++) skin[surface[k]] = 1;
     for (int64_t e = 0; e < t; e++) ones[e] = 1;
     SU_GO(su_weight_stiffness_create(mesh, skin, ones, &L, err));
@@ -330,9 +328,8 @@ static su_status make_panels(builder *b, su_error *err)
     const su_rig_motions *rig = b->rig;
     double *a = NULL, bones = 0, shapes = 0;
     su_status status = SU_OK;
-    SU_GO(SU_ALLOC(&b->out->panels, rig->bones + 3 * rig->shapes, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&b->affine, rig->bones + 3 * rig->shapes, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&a, rig->n, "rows of the rig", err));
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(b->out->panels, rig->bones + 3 * rig->shapes),
+                       SU_WANT(b->affine, rig->bones + 3 * rig->shapes), SU_WANT(a, rig->n)));
     for (int64_t k = 0; k < rig->bones; k++) bones = fmax(bones, square_of_bone(b, k));
     for (int64_t k = 0; k < 3 * rig->shapes; k++) shapes = fmax(shapes, square_of_shape(b, k / 3, (int)(k % 3)));
     for (int64_t k = 0; k < rig->bones; k++)
@@ -371,9 +368,8 @@ static su_status make_gram(const su_complementarity *c, int64_t n, double *gram,
     int32_t *place = NULL;
     double *left = NULL, *right = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&place, n, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&left, SHARED * MONOMIALS, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&right, SHARED * MONOMIALS, "rows of the rig", err));
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(place, n), SU_WANT(left, SHARED * MONOMIALS),
+                       SU_WANT(right, SHARED * MONOMIALS)));
     for (int64_t v = 0; v < n; v++) place[v] = -1;
     for (int64_t p = 0, row = 0; p < c->panel_count; row += c->panels[p++].rows) {
         const su_row_panel *panel = &c->panels[p];
@@ -428,8 +424,7 @@ static su_status drop_rows(su_complementarity *c, su_error *err)
     double *scratch = NULL;
     int64_t kept, size = c->rows;
     su_status status;
-    SU_GO(SU_ALLOC(&keep, size, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&scratch, size * size, "rows of the rig", err));
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(keep, size), SU_WANT(scratch, size * size)));
     memcpy(scratch, c->gram, (size_t)(size * size) * sizeof *scratch);
     SU_GO(independent_rows(size, scratch, keep, &kept, err));
     shrink(size, keep, c->gram);
@@ -463,9 +458,8 @@ static su_status bone_rows(const builder *b, double **gram, su_error *err)
     SU_GO(SU_ALLOC(&wanted, c->rows, "rows of the rig", err));
     for (int64_t p = 0; p < c->panel_count; row += c->panels[p++].rows)
         for (int r = 0; r < b->affine[p]; r++) wanted[row + r] = 1, all++;
-    SU_GO(SU_ALLOC(gram, c->rows * c->rows, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&scratch, all * all, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&keep, all, "rows of the rig", err));
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(*gram, c->rows * c->rows), SU_WANT(scratch, all * all),
+                       SU_WANT(keep, all)));
     memcpy(*gram, c->gram, (size_t)(c->rows * c->rows) * sizeof **gram);
     shrink(c->rows, wanted, *gram);
     memcpy(scratch, *gram, (size_t)(all * all) * sizeof *scratch);
@@ -519,9 +513,8 @@ static su_status shape_rows(const builder *b, double *gram_of_bones, su_error *e
     uint8_t *keep = NULL;
     su_status status;
     if (shapes == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&a, 3 * shapes * n, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&S, shapes * shapes, "rows of the rig", err));
-    SU_GO(SU_ALLOC(&keep, shapes, "rows of the rig", err));
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(a, 3 * shapes * n), SU_WANT(S, shapes * shapes),
+                       SU_WANT(keep, shapes)));
     for (int64_t s = 0; s < shapes; s++) {
         for (int64_t k = 0; k < 3 * n; k++) a[3 * s * n + k] = weigh(b, k / 3) * b->rig->shape[3 * s * n + k];
         double norm = cblas_dnrm2((int)(3 * n), a + 3 * s * n, 1);

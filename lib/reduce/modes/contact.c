@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPPOSING (-0.5) /* cosine: surfaces that face each other within 60 degrees */
-#define CARRIED 0.3     /* sum of weights in ties from which on a vertex follows the other side well enough */
+#define CARRIED 0.3 /* sum of weights in ties from which on a vertex follows the other side well enough */
 
 void su_contact_free(su_contact *contact)
 {
@@ -27,6 +26,27 @@ double su_contact_edge_length(const double *x, int64_t b, const int32_t *surface
         for (int c = 0; c < 3; c++)
             sum += su_distance3(x + 3 * (int64_t)surface[3 * k + c], x + 3 * (int64_t)surface[3 * k + (c + 1) % 3]);
     return b > 0 ? sum / (3 * (double)b) : 0;
+}
+
+void su_contact_normals(int64_t n, const double *x, int64_t b, const int32_t *surface, double *of_triangles,
+                        double *of_vertices)
+{
+    for (int64_t k = 0; k < b; k++) {
+        const int32_t *v = surface + 3 * k;
+        double ab[3], ac[3], cross[3];
+        su_sub3(x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[0], ab);
+        su_sub3(x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[0], ac);
+        su_cross3(ab, ac, cross);
+        double length = su_norm3(cross);
+        for (int i = 0; i < 3 && length > 0; i++) {
+            if (of_triangles) of_triangles[3 * k + i] = cross[i] / length;
+            for (int c = 0; c < 3; c++) of_vertices[3 * (int64_t)v[c] + i] += cross[i];
+        }
+    }
+    for (int64_t v = 0; v < n; v++) {
+        double length = su_norm3(of_vertices + 3 * v);
+        for (int i = 0; i < 3 && length > 0; i++) of_vertices[3 * v + i] /= length;
+    }
 }
 
 typedef struct detector {
@@ -48,28 +68,12 @@ static void detector_free(detector *d)
 
 static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *err)
 {
-    SU_TRY(SU_ALLOC(&d->normal, 3 * n, "contact", err));
-    SU_TRY(SU_ALLOC(&d->face_normal, 3 * b, "contact", err));
-    SU_TRY(SU_ALLOC(&d->around, n + 2, "contact", err));
-    SU_TRY(SU_ALLOC(&d->next, 6 * b, "contact", err));
-    for (int64_t k = 0; k < b; k++) {
-        const int32_t *v = d->surface + 3 * k;
-        double ab[3], ac[3], cross[3];
-        su_sub3(d->x + 3 * (int64_t)v[1], d->x + 3 * (int64_t)v[0], ab);
-        su_sub3(d->x + 3 * (int64_t)v[2], d->x + 3 * (int64_t)v[0], ac);
-        su_cross3(ab, ac, cross);
-        double length = su_norm3(cross);
-        for (int i = 0; i < 3 && length > 0; i++) {
-            d->face_normal[3 * k + i] = cross[i] / length;
-            for (int c = 0; c < 3; c++) d->normal[3 * (int64_t)v[c] + i] += cross[i];
-        }
-        for (int c = 0; c < 3; c++) d->around[v[c] + 2] += 2;
-    }
-    for (int64_t v = 0; v < n; v++) {
-        double length = su_norm3(d->normal + 3 * v);
-        for (int i = 0; i < 3 && length > 0; i++) d->normal[3 * v + i] /= length;
-        d->around[v + 2] += d->around[v + 1];
-    }
+    SU_TRY(SU_ALLOC_ALL("contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
+                        SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
+    su_contact_normals(n, d->x, b, d->surface, d->face_normal, d->normal);
+    for (int64_t k = 0; k < 3 * b; k++) d->around[d->surface[k] + 2] += 2;
+    for (int64_t v = 0; v < n; v++) d->around[v + 2] += d->around[v + 1];
+
     for (int64_t k = 0; k < b; k++) /* around[v + 1] runs from the start of v to its end */
         for (int c = 0; c < 3; c++)
             for (int e = 1; e < 3; e++)
@@ -132,7 +136,7 @@ static bool look(void *context, int32_t item)
     const detector *d = q->d;
     const int32_t *v = d->surface + 3 * (int64_t)item;
     const double *p = d->x + 3 * (int64_t)q->vertex, *normal = d->face_normal + 3 * (int64_t)item;
-    if (su_dot3(normal, d->normal + 3 * (int64_t)q->vertex) > OPPOSING) return true;
+    if (su_dot3(normal, d->normal + 3 * (int64_t)q->vertex) > SU_CONTACT_OPPOSING) return true;
     for (int c = 0; c < 3; c++)
         if (q->near->reached[v[c]] < INFINITY) return true;
     double bary[3], at[3], away[3];
@@ -308,10 +312,8 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
     double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
     patch *patches = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&members, n, "contact", err));
-    SU_GO(SU_ALLOC(&seen, n, "contact", err));
-    SU_GO(SU_ALLOC(&carries, n, "contact", err));
-    SU_GO(SU_ALLOC(&patches, n, "contact", err));
+    SU_GO(
+        SU_ALLOC_ALL("contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n), SU_WANT(patches, n)));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
     su_sort(patches, (size_t)count, sizeof *patches, larger_patch);
     for (int64_t p = 0; p < count; p++)
@@ -340,8 +342,7 @@ su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_sett
     uint8_t *on_surface = NULL;
     su_status status;
     memset(out, 0, sizeof *out);
-    SU_GO(SU_ALLOC(&touches, n, "contact", err));
-    SU_GO(SU_ALLOC(&on_surface, n, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
     SU_GO(detector_create(&d, n, b, err));
     for (int64_t k = 0; k < 3 * b; k++) on_surface[flesh->surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));

@@ -55,6 +55,12 @@ su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries,
 void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held);
 
+/* Cosine: surfaces that face each other within 60 degrees. */
+#define SU_CONTACT_OPPOSING (-0.5)
+/* Unit normals of the surface's vertices (n,3), by area, and of its triangles (b,3; may be NULL), 0 for those without;
+ * both hold zeros before. */
+void su_contact_normals(int64_t n, const double *x, int64_t b, const int32_t *surface, double *of_triangles,
+                        double *of_vertices);
 /* Mean edge length of the surface, a scale for the settings. */
 double su_contact_edge_length(const double *x, int64_t b, const int32_t *surface);
 

@@ -111,10 +111,8 @@ su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, i
     int64_t size = elastic->pattern.size;
     workspace work = {0};
     su_status status;
-    SU_GO(SU_ALLOC(&work.phi, size * count, "modal derivatives", err));
-    SU_GO(SU_ALLOC(&work.sum, size * pairs, "modal derivatives", err));
-    SU_GO(SU_ALLOC(&work.parts, 12 * pairs * BATCH, "modal derivatives", err));
-    SU_GO(SU_ALLOC(&work.scratch, threads, "modal derivatives", err));
+    SU_GO(SU_ALLOC_ALL("modal derivatives", err, SU_WANT(work.phi, size * count), SU_WANT(work.sum, size * pairs),
+                       SU_WANT(work.parts, 12 * pairs * BATCH), SU_WANT(work.scratch, threads)));
     for (int k = 0; k < threads; k++)
         SU_GO(SU_ALLOC(&work.scratch[k], 18 * count + 9 * pairs + su_second_derivative_scratch(count, pairs),
                        "modal derivatives", err));

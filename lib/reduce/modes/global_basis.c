@@ -19,8 +19,7 @@ static su_status one_region(const su_basis *bases, const double *gram, int64_t f
     int64_t size = m * count;
     double *matrix = NULL, *values = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&matrix, size * size, "a global basis", err));
-    SU_GO(SU_ALLOC(&values, size, "a global basis", err));
+    SU_GO(SU_ALLOC_ALL("a global basis", err, SU_WANT(matrix, size * size), SU_WANT(values, size)));
     for (int64_t a = 0; a < size; a++)
         for (int64_t b = 0; b < size; b++) {
             const double *block = gram + (a / count * m + b / count) * r * r;

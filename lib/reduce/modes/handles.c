@@ -117,8 +117,7 @@ su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *he
     int64_t unheld = 0;
     su_status status;
     *handles = NULL;
-    SU_GO(SU_ALLOC(&distance, n, "regions", err));
-    SU_GO(SU_ALLOC(handles, count, "regions", err));
+    SU_GO(SU_ALLOC_ALL("regions", err, SU_WANT(distance, n), SU_WANT(*handles, count)));
     for (int64_t v = 0; v < n; v++) {
         if (held && held[v]) continue;
         unheld++;
@@ -263,11 +262,8 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
     int32_t *region = NULL, *taken = NULL, *rival = NULL;
     int64_t *members = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&mark, n, "handles", err));
-    SU_GO(SU_ALLOC(&taken, n, "handles", err));
-    SU_GO(SU_ALLOC(&region, count, "handles", err));
-    SU_GO(SU_ALLOC(&members, count, "handles", err));
-    SU_GO(SU_ALLOC(&rival, count, "handles", err));
+    SU_GO(SU_ALLOC_ALL("handles", err, SU_WANT(mark, n), SU_WANT(taken, n), SU_WANT(region, count),
+                       SU_WANT(members, count), SU_WANT(rival, count)));
     SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
     su_handle_regions(count, handles, region);
     for (int64_t v = 0; v < n; v++) taken[v] = -1;

@@ -62,10 +62,8 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_r
         k += regions->modes[g];
         most = regions->modes[g] > most ? regions->modes[g] : most;
     }
-    SU_GO(SU_ALLOC(&values, most, "skinning modes", err));
-    SU_GO(SU_ALLOC(&W, n * most, "skinning modes", err));
-    SU_GO(SU_ALLOC(&all, n * k, "skinning modes", err));
-    SU_GO(SU_ALLOC(&of, k, "skinning modes", err));
+    SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(values, most), SU_WANT(W, n * most), SU_WANT(all, n * k),
+                       SU_WANT(of, k)));
     SU_GO(SU_ALLOC(&outside, n, "regions", err));
     SU_GO(SU_ALLOC(&found, k, "skinning modes", err));
     for (int64_t g = 0; g < regions->count; g++) {

@@ -2,11 +2,11 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "linalg/principal.h"
 #include "reduce/modes/derivatives.h"
 #include "reduce/modes/rigid_motions.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,6 @@
 /* Shift that makes a free body's matrix regular, over the stiffest dof's K/M. */
 #define SHIFT 1e-10
 #define SHIFT_HELD_BY_ROWS 1e-8
-/* Of the largest eigenvalue of a Gram matrix. */
-#define ROUNDING 1e-13
 
 /* K on the free dofs, its factor and inverse, the masses, for one problem. */
 typedef struct solver {
@@ -53,9 +51,8 @@ static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_erro
     int64_t entries = problem->row_offsets[problem->row_count], write = 0;
     su_status status;
     memset(C, 0, sizeof *C);
-    SU_GO(SU_ALLOC(&C->start, problem->row_count + 1, "constraints", err));
-    SU_GO(SU_ALLOC(&C->column, 3 * entries, "constraints", err));
-    SU_GO(SU_ALLOC(&C->value, 3 * entries, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, problem->row_count + 1), SU_WANT(C->column, 3 * entries),
+                       SU_WANT(C->value, 3 * entries)));
     for (int64_t r = 0; r < problem->row_count; r++) {
         int64_t before = write;
         for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
@@ -82,9 +79,7 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     int64_t k = *count, rows = C->rows, size = s->size, left = 0;
     double *product = NULL, *gram = NULL, *values = NULL, *combined = NULL, largest = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&product, k * rows, "rigid motions", err));
-    SU_GO(SU_ALLOC(&gram, k * k, "rigid motions", err));
-    SU_GO(SU_ALLOC(&values, k, "rigid motions", err));
+    SU_GO(SU_ALLOC_ALL("rigid motions", err, SU_WANT(product, k * rows), SU_WANT(gram, k * k), SU_WANT(values, k)));
     for (int64_t i = 0; i < k; i++) su_constraint_multiply(C, rigid + i * size, product + i * rows);
     for (int64_t i = 0; i < k * size; i++) largest = fmax(largest, fabs(rigid[i]));
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)k, (int)rows, 1, product, (int)rows, 0, gram, (int)k);
@@ -145,9 +140,8 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     su_status status;
     memset(s, 0, sizeof *s);
     s->problem = problem, s->size = elastic->pattern.size;
-    SU_GO(SU_ALLOC(&s->mass, s->size, "masses", err));
-    SU_GO(SU_ALLOC(&s->weight, s->size, "masses", err));
-    SU_GO(SU_ALLOC(&s->effective, s->size, "masses", err));
+    SU_GO(SU_ALLOC_ALL("masses", err, SU_WANT(s->mass, s->size), SU_WANT(s->weight, s->size),
+                       SU_WANT(s->effective, s->size)));
     for (int64_t f = 0; f < elastic->free_count; f++)
         for (int i = 0; i < 3; i++) {
             int64_t v = elastic->free_vertex[f], dof = 3 * f + i;
@@ -332,85 +326,6 @@ static su_status given_shapes(solver *s, double *z, su_error *err)
     return weighted_inverse(s, count, z, err);
 }
 
-/* x -= V (V' x), twice; V (count,size) orthonormal */
-static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
-{
-    if (count == 0) return;
-    for (int pass = 0; pass < 2; pass++) {
-        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)columns, (int)size, 1, v, (int)size, x,
-                    (int)size, 0, coefficients, (int)count);
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)columns, (int)count, -1, v, (int)size,
-                    coefficients, (int)count, 1, x, (int)size);
-    }
-}
-
-/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a
- * second orthonormalization takes out what its squared condition costs. */
-su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
-{
-    double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
-    int n = (int)size, c = (int)candidate_count, w = (int)wanted;
-    su_status status;
-    if (wanted == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&root, size, "principal directions", err));
-    SU_GO(SU_ALLOC(&gram, candidate_count * candidate_count, "principal directions", err));
-    SU_GO(SU_ALLOC(&values, candidate_count, "principal directions", err));
-    SU_GO(SU_ALLOC(&chosen, wanted * wanted, "principal directions", err));
-    SU_GO(SU_ALLOC(&coefficients, count * candidate_count + 1, "principal directions", err));
-    for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
-    for (int64_t k = 0; k < candidate_count; k++)
-        for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
-    double longest = 0;
-    for (int64_t k = 0; k < candidate_count; k++)
-        longest = fmax(longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
-    remove_span(size, count, v, candidate_count, candidates, coefficients);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
-    SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
-    double floor = shortest > 0      ? shortest * shortest * longest
-                   : candidate_count ? ROUNDING * values[candidate_count - 1]
-                                     : 0;
-    int64_t rank = 0;
-    while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
-    if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
-    if (wanted > rank) {
-        status = su_fail(err, SU_INPUT,
-                         "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
-                         "modes or for more linear ones",
-                         (long long)rank, (long long)wanted);
-        goto done;
-    }
-    status = SU_OK;
-    if (wanted == 0) goto back;
-    double *out = v + count * size;
-    for (int64_t k = 0; k < wanted; k++) {
-        double *direction = gram + (candidate_count - 1 - k) * candidate_count;
-        double scale = 1 / sqrt(values[candidate_count - 1 - k]);
-        for (int64_t i = 0; i < candidate_count; i++) direction[i] *= scale;
-        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
-    }
-    remove_span(size, count, v, wanted, out, coefficients);
-    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
-        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
-        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
-            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
-            goto done;
-        }
-        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
-    }
-back:
-    for (int64_t k = 0; k < count + wanted; k++) {
-        for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
-        if (k >= count) su_eigen_fix_sign(size, v + k * size);
-    }
-    status = SU_OK;
-done:
-    free(root), free(gram), free(values), free(chosen), free(coefficients);
-    return status;
-}
-
 static void scale_modes(const solver *s, int64_t linear, const double *y, double *phi)
 {
     for (int64_t k = 0; k < linear; k++)
@@ -439,8 +354,7 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     double *y = NULL, *values = NULL;
     const su_eigen_problem lowest = eigen_problem(s, NULL, progress);
     su_status status;
-    SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
-    SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * (linear + extra)), SU_WANT(values, linear + extra)));
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
@@ -462,8 +376,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
     const su_eigen_problem lowest = eigen_problem(s, s->problem->watch, progress);
     su_status status;
-    SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
-    SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * linear), SU_WANT(phi, size * r)));
     if (s->problem->keep_rigid) { /* exact, with eigenvalue 0 */
         rigid = s->inverse.rigid_count < linear ? s->inverse.rigid_count : linear;
         if (rigid) memcpy(y, s->inverse.rigid, (size_t)(rigid * size) * sizeof *y);

@@ -5,7 +5,7 @@
 
 #include "core/progress.h"
 #include "fem/elastic.h"
-#include "reduce/modes/constrained_inverse.h"
+#include "linalg/constrained_inverse.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,12 +48,5 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear);
  * linear (linear + 1)/2 and as many free degrees of freedom. report may be NULL. */
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
                          su_mode_report *report, int threads, const su_progress *progress, su_error *err);
-
-/* Appends to `count` vectors v (count + wanted, size), orthonormal in the diagonal mass, the `wanted` leading principal
- * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. Where
- * they span too little: SU_INPUT, or with `got` (else NULL) as many as there are. Directions below `shortest` times the
- * longest candidate do not count (0: only what rounding leaves). */
-su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err);
 
 #endif

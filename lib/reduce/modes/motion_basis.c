@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/tetmesh.h"
+#include "linalg/principal.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
 
@@ -89,8 +90,7 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
     SU_GO(free_part_create(play->tet, mass, &part, err));
     SU_GO(SU_ALLOC(&columns, count * part.size, "states", err));
     SU_GO(SU_ALLOC(&modes, r * part.size, "modes", err));
-    SU_GO(SU_ALLOC(&sizes, count, "states", err));
-    SU_GO(SU_ALLOC(&factor, count, "states", err));
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(sizes, count), SU_WANT(factor, count)));
     for (int64_t k = 0; k < count; k++) {
         double *column = columns + k * part.size;
         take_part(&part, shapes->shapes + 3 * k * n, column);
@@ -148,14 +148,10 @@ static su_status prepare(const su_play *play, int64_t r, su_basis *basis, su_err
     su_file *file = &basis->file;
     int64_t n = tet->n;
     basis->m = 1, basis->r = r, basis->n = n, basis->d = 1, basis->s = fit->s;
-    SU_TRY(SU_FILE_ALLOC(file, &basis->basis, 3 * r * n, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->rotations, 4 * n, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->gram, r * r, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->parent, 1, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->angles, r, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->param_scale, basis->s, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->mode_region, r, err));
-    SU_TRY(SU_FILE_ALLOC(file, &basis->region_weights, n, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(basis->basis, 3 * r * n), SU_WANT(basis->rotations, 4 * n),
+                             SU_WANT(basis->gram, r * r), SU_WANT(basis->parent, 1), SU_WANT(basis->angles, r),
+                             SU_WANT(basis->param_scale, basis->s), SU_WANT(basis->mode_region, r),
+                             SU_WANT(basis->region_weights, n)));
     for (int64_t v = 0; v < n; v++) basis->rotations[4 * v] = 1, basis->region_weights[v] = 1;
     for (int64_t k = 0; k < tet->fixed_count; k++) basis->region_weights[tet->fixed[k]] = 0;
     basis->parent[0] = -1;
@@ -172,13 +168,10 @@ static su_status add_states(const su_played_shots *played, const double *mass, c
     double *weighted = NULL, *q = NULL;
     su_status status;
     basis->f = f;
-    SU_GO(SU_ALLOC(&q, f * r, "states", err));
-    SU_GO(SU_ALLOC(&weighted, size * f, "states", err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, f * basis->r, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_force, f * basis->r, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, f, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, f, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_start, f, err));
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(q, f * r), SU_WANT(weighted, size * f)));
+    SU_GO(SU_FILE_ALLOC_ALL(&basis->file, err, SU_WANT(basis->state_q, f * basis->r),
+                            SU_WANT(basis->state_force, f * basis->r), SU_WANT(basis->state_shot, f),
+                            SU_WANT(basis->state_frame, f), SU_WANT(basis->state_start, f)));
     for (int64_t i = 0; i < size * f; i++) weighted[i] = played->shapes[i] * mass[i / 3 % n];
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)r, (int)size, 1, weighted, (int)size, modes,
                 (int)size, 0, q, (int)r);

@@ -9,26 +9,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define OPPOSING (-0.5) /* cosine, as in self-contact */
-
-/* Unit normals of the flesh's vertices (n,3), by area. */
-static void vertex_normals(int64_t n, const double *x, int64_t b, const int32_t *surface, double *normal)
-{
-    for (int64_t k = 0; k < b; k++) {
-        const int32_t *v = surface + 3 * k;
-        double ab[3], ac[3], cross[3];
-        su_sub3(x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[0], ab);
-        su_sub3(x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[0], ac);
-        su_cross3(ab, ac, cross);
-        for (int c = 0; c < 3; c++)
-            for (int i = 0; i < 3; i++) normal[3 * (int64_t)v[c] + i] += cross[i];
-    }
-    for (int64_t v = 0; v < n; v++) {
-        double length = su_norm3(normal + 3 * v);
-        for (int i = 0; i < 3 && length > 0; i++) normal[3 * v + i] /= length;
-    }
-}
-
 typedef struct query {
     const su_obstacle *obstacle;
     const su_contact_settings *settings;
@@ -47,7 +27,7 @@ static bool look(void *context, int32_t item)
     su_sub3(b, a, ab), su_sub3(c, a, ac);
     su_cross3(ab, ac, normal);
     double length = su_norm3(normal), distance = sqrt(su_closest_on_triangle(q->at, a, b, c, bary));
-    if (!(length > 0) || su_dot3(normal, q->outward) > OPPOSING * length) return true;
+    if (!(length > 0) || su_dot3(normal, q->outward) > SU_CONTACT_OPPOSING * length) return true;
     for (int i = 0; i < 3; i++) away[i] = q->at[i] - bary[0] * a[i] - bary[1] * b[i] - bary[2] * c[i];
     double side = su_dot3(away, normal);
     if (distance > (side < 0 ? q->settings->depth : q->settings->tolerance)) return true;
@@ -89,7 +69,7 @@ su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *
     SU_GO(su_contact_reserve(contact, 3 * count, 3 * count, err));
     if (obstacle->triangles) {
         SU_GO(SU_ALLOC(&normal, 3 * n, "contact", err));
-        vertex_normals(n, x, b, surface, normal);
+        su_contact_normals(n, x, b, surface, NULL, normal);
         SU_GO(su_boxtree_of_triangles(obstacle->x, obstacle->t, obstacle->triangles, &tree, err));
     } else if (!(length > 0)) {
         status = su_fail(err, SU_INPUT, "a plane without a normal");

@@ -139,16 +139,13 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
     SU_TRY(su_rig_copy(&rig, file, &own, err));
     su_rig_into_fit(&own, out);
     out->k = m, out->n = a->n, out->t = t;
-    SU_TRY(SU_FILE_ALLOC(file, &out->pose, m, err));
-    SU_TRY(SU_FILE_ALLOC(file, &out->shapes, m * n3, err));
-    SU_TRY(SU_FILE_ALLOC(file, &out->corrections, m * n3, err));
-    SU_TRY(SU_FILE_ALLOC(file, &out->young, m * t, err));
-    SU_TRY(SU_FILE_ALLOC(file, &out->poisson, m * t, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(out->pose, m), SU_WANT(out->shapes, m * n3),
+                             SU_WANT(out->corrections, m * n3), SU_WANT(out->young, m * t),
+                             SU_WANT(out->poisson, m * t)));
     SU_TRY(copy(file, &out->density, t, a->density, err));
     if (a->turn_start) {
         out->n1 = a->n1, out->z = a->z;
-        SU_TRY(SU_FILE_ALLOC(file, &out->turn_start, a->n1, err));
-        SU_TRY(SU_FILE_ALLOC(file, &out->turn_node, a->z, err));
+        SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(out->turn_start, a->n1), SU_WANT(out->turn_node, a->z)));
         memcpy(out->turn_start, a->turn_start, (size_t)a->n1 * sizeof *a->turn_start);
         memcpy(out->turn_node, a->turn_node, (size_t)a->z * sizeof *a->turn_node);
         SU_TRY(copy(file, &out->turn_weight, a->z, a->turn_weight, err));

@@ -1,6 +1,8 @@
 #include "reduce/modes/played_shots.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
+
 #include "fem/fullsim.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
@@ -46,12 +48,6 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 enum { CONTACT_SOLVES = 10 };
 enum { FPS = 24 }; /* of a shot that does not say: film's */
 
-static double number_in(const json_t *meta, const char *key, double fallback)
-{
-    const json_t *value = json_object_get(meta, key);
-    return json_is_number(value) ? json_number_value(value) : fallback;
-}
-
 static su_status stage_open(stage *s, su_error *err)
 {
     const su_fit *fit = s->fit;
@@ -69,8 +65,8 @@ static su_status stage_open(stage *s, su_error *err)
     su_status status;
     SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&settings, number_in(fit->file.meta, "frequency", 0), anim->F, anim->times,
-                                  number_in(anim->file.meta, "fps", FPS), err));
+    SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
+                                  su_meta_number(anim->file.meta, "fps", FPS), err));
     SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
     return status;
@@ -234,8 +230,7 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        if (out->forces)
-            memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
+        if (out->forces) memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
         out->shot[kept] = out->shot[k], out->start[kept] = out->start[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
@@ -274,10 +269,8 @@ su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err
     SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
-    SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->weights, frames), SU_WANT(out->shot, frames),
+                       SU_WANT(out->frame, frames), SU_WANT(out->start, frames)));
     if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));
     out->count = frames;
     drop_failed(size, out);

@@ -48,8 +48,7 @@ static su_status pose_solver_create(pose_solver *s, su_error *err)
     int64_t n = setup->n, loads = setup->loads ? setup->loads->principal + setup->loads->played.count : 0;
     su_rotation_field *field = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&s->held, n, "held vertices", err));
-    SU_GO(SU_ALLOC(&s->fixed, n, "held vertices", err));
+    SU_GO(SU_ALLOC_ALL("held vertices", err, SU_WANT(s->held, n), SU_WANT(s->fixed, n)));
     for (int64_t k = 0; k < setup->held_count; k++) s->fixed[setup->held[k]] = 1;
     SU_GO(SU_ALLOC(&s->rotation, 4 * n, "rotations", err));
     SU_GO(su_rotation_field_create(&(su_tet_mesh){n, setup->t, setup->vertices, setup->tets}, &setup->smoothing, 0,

@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "core/order.h"
-#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
@@ -18,75 +17,13 @@
 #define JUST_OUTSIDE 1e-7
 #define SPRING                                                                                                         \
     1e8 /* of the stiffest diagonal entry: an equation leaves 1e-8 of a weight, half the digits of a factor */
-/* ADMM: residuals from which on active sets are tried once; that rho follows when they differ by more than UNLIKE, by
- * MOST_CHANGE at once, every so many iterations. */
-#define NEAR 2e-2
-#define UNLIKE 4
-#define MOST_CHANGE 10.0
 #define NOT_SMALL 0.02
 
 enum { RINGS = 5 };
 
-/* All entries of a symmetric matrix by rows. */
-typedef struct rows {
-    int64_t *start;
-    int32_t *column;
-    double *value;
-} rows;
-
-static void rows_free(rows *r) { free(r->start), free(r->column), free(r->value); }
-
-/* L_ab = sum of V g_a . g_b, and lumped volumes. */
-static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t *tets, rows *L, double *volume,
-                           su_error *err)
-{
-    int64_t *fill = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&L->start, n + 2, "Laplacian", err));
-    SU_GO(SU_ALLOC(&L->column, 16 * t, "Laplacian", err));
-    SU_GO(SU_ALLOC(&fill, n + 1, "Laplacian", err));
-    for (int64_t k = 0; k < 4 * t; k++) L->start[tets[k] + 1] += 4;
-    for (int64_t v = 0; v < n; v++) L->start[v + 1] += L->start[v], fill[v] = L->start[v];
-    for (int64_t e = 0; e < t; e++)
-        for (int a = 0; a < 4; a++)
-            for (int b = 0; b < 4; b++) L->column[fill[tets[4 * e + a]]++] = tets[4 * e + b];
-    int64_t write = 0;
-    for (int64_t v = 0; v < n; v++) { /* sorted, each once */
-        int64_t from = L->start[v], to = fill[v];
-        su_sort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
-        L->start[v] = write;
-        for (int64_t k = from; k < to; k++)
-            if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
-    }
-    L->start[n] = write;
-    SU_GO(SU_ALLOC(&L->value, write, "Laplacian", err));
-    for (int64_t e = 0; e < t; e++) {
-        const int32_t *tet = tets + 4 * e;
-        double edges[9], inverse[9], g[12];
-        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3],
-                     edges);
-        double V = su_inverse3(edges, inverse) / 6;
-        for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
-        memcpy(g + 3, inverse, sizeof inverse);
-        for (int a = 0; a < 4; a++) {
-            volume[tet[a]] += 0.25 * V;
-            for (int b = 0; b < 4; b++) {
-                int64_t at = L->start[tet[a]];
-                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
-                                               sizeof tet[b], su_order_int32);
-                L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
-            }
-        }
-    }
-    status = SU_OK;
-done:
-    free(fill);
-    return status;
-}
-
 /* Lower triangle of Q = L M^-1 L on the free vertices (number >= 0). */
-static su_status biharmonic(int64_t n, const rows *L, const double *volume, const int32_t *number, int64_t free_count,
-                            su_sparse *Q, su_error *err)
+static su_status biharmonic(int64_t n, const su_laplacian *L, const double *volume, const int32_t *number,
+                            int64_t free_count, su_sparse *Q, su_error *err)
 {
     double *sum = NULL;
     int32_t *list = NULL;
@@ -94,10 +31,8 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
     su_status status;
     memset(Q, 0, sizeof *Q);
     Q->size = free_count, Q->owns_pattern = 1;
-    SU_GO(SU_ALLOC(&Q->start, free_count + 1, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&sum, n, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&list, n, "biharmonic matrix", err));
-    SU_GO(SU_ALLOC(&seen, n, "biharmonic matrix", err));
+    SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->start, free_count + 1), SU_WANT(sum, n), SU_WANT(list, n),
+                       SU_WANT(seen, n)));
     for (int pass = 0; pass < 2; pass++) {
         int64_t write = 0;
         for (int64_t j = 0; j < n; j++) {
@@ -123,8 +58,7 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
         }
         Q->start[free_count] = Q->entries = write;
         if (pass) break;
-        SU_GO(SU_ALLOC(&Q->row, write, "biharmonic matrix", err));
-        SU_GO(SU_ALLOC(&Q->value, write, "biharmonic matrix", err));
+        SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->row, write), SU_WANT(Q->value, write)));
     }
     status = SU_OK;
 done:
@@ -133,7 +67,8 @@ done:
 }
 
 /* y = L M^-1 L x over all vertices; work (n) */
-static void apply_biharmonic(int64_t n, const rows *L, const double *volume, const double *x, double *work, double *y)
+static void apply_biharmonic(int64_t n, const su_laplacian *L, const double *volume, const double *x, double *work,
+                             double *y)
 {
     for (int pass = 0; pass < 2; pass++) {
         const double *in = pass ? work : x;
@@ -147,32 +82,21 @@ static void apply_biharmonic(int64_t n, const rows *L, const double *volume, con
 }
 
 /* The problem of one region on the vertices near it: 1/2 w'Qw + b'w, w in [0,1]. */
-typedef struct admm {
+typedef struct bounded {
     int64_t free_count;
-    const double *volume;
-    const int32_t *free_vertex;
     su_sparse Q;
     su_cholesky *factor;
-    double rho; /* of the factor: Q + rho M */
-    double *w, *z, *u, *right;
+    double *w, *right;
     double *diagonal; /* (free_count) of Q alone */
     int8_t *bound;    /* (free_count) 1: at 1, -1: at 0, 0: between */
-} admm;
-
-static su_status set_rho(admm *a, double rho, su_error *err)
-{
-    for (int64_t f = 0; f < a->free_count; f++)
-        a->Q.value[a->Q.start[f]] = a->diagonal[f] + rho * a->volume[a->free_vertex[f]];
-    a->rho = rho;
-    return su_cholesky_factorize(a->factor, &a->Q, err);
-}
+} bounded;
 
 /* The bounds set in a->bound are made equations, then corrected until none changes (primal-dual active sets,
  * Hintermueller, Ito, Kunisch 2003); after a few steps only those that miss the tolerances change, lest bounds of
- * hardly any force come and go for ever. Equations are stiff springs, so that one symbolic factor serves all. *settled:
- * no weight is farther outside than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest force;
- * then z is the solution. */
-static su_status active_sets(admm *a, const double *b, int *steps, bool *settled, su_error *err)
+ * hardly any force come and go for ever. Equations are stiff springs, so that one symbolic factor serves all. At the
+ * end no weight is farther outside than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest
+ * force; then, or after LIMIT steps, w is cut off at its bounds. */
+static su_status active_sets(bounded *a, const double *b, int *steps, su_error *err)
 {
     enum { LIMIT = 80, FREELY = 10 };
     const double later = 0.2; /* of the tolerances: what a bound has to miss to change once changes are few */
@@ -202,55 +126,8 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
         }
         largest = force, wrong /= fmax(force, DBL_MIN);
     }
-    *settled = outside <= OUTSIDE && wrong <= WRONG_PULL;
-    for (int64_t f = 0; f < count && *settled; f++) a->z[f] = fmin(fmax(a->w[f], 0), 1);
-    return SU_OK;
-}
 
-/* Where active sets do not settle: 1/2 w'Qw + b'w over w = z, z in [0,1] by ADMM (Boyd et al. 2011, section 3, scaled
- * form in the mass norm) until the bounds that matter are known, which active sets finish, or to the end. rho follows
- * the ratio of the residuals. */
-static su_status splitting(admm *a, const double *b, int *steps, double *residual, su_error *err)
-{
-    enum { LIMIT = 2000, ADAPT = 25 };
-    int64_t count = a->free_count;
-    double primal = INFINITY, dual, near = NEAR;
-    bool settled = false;
-    memset(a->z, 0, (size_t)count * sizeof *a->z);
-    memset(a->u, 0, (size_t)count * sizeof *a->u);
-    SU_TRY(set_rho(a, a->rho, err));
-    for (int k = 0; k < LIMIT; k++) {
-        double sum_primal = 0, sum_dual = 0;
-        primal = dual = 0;
-        for (int64_t f = 0; f < count; f++)
-            a->right[f] = a->rho * a->volume[a->free_vertex[f]] * (a->z[f] - a->u[f]) - b[f];
-        SU_TRY(su_cholesky_solve(a->factor, 1, a->right, a->w, err));
-        for (int64_t f = 0; f < count; f++) {
-            double old = a->z[f], m = a->volume[a->free_vertex[f]];
-            a->z[f] = fmin(fmax(a->w[f] + a->u[f], 0), 1);
-            a->u[f] += a->w[f] - a->z[f];
-            primal = fmax(primal, fabs(a->w[f] - a->z[f])), dual = fmax(dual, fabs(a->z[f] - old));
-            sum_primal += m * (a->w[f] - a->z[f]) * (a->w[f] - a->z[f]),
-                sum_dual += m * (a->z[f] - old) * (a->z[f] - old);
-        }
-        if (primal < OUTSIDE && dual < OUTSIDE) break;
-        if (primal < near && dual < near) {
-            near = 0; /* once */
-            for (int64_t f = 0; f < count; f++) a->bound[f] = a->z[f] >= 1 ? 1 : a->z[f] <= 0 ? -1 : 0;
-            SU_TRY(active_sets(a, b, steps, &settled, err));
-            SU_TRY(set_rho(a, a->rho, err));
-            if (settled) return SU_OK;
-        }
-        if (k % ADAPT == ADAPT - 1) { /* the residuals are both lengths in w here: keep them alike */
-            double ratio = sqrt(sum_primal / fmax(sum_dual, DBL_MIN));
-            if (ratio > UNLIKE || ratio < 1.0 / UNLIKE) {
-                double factor = fmin(fmax(ratio, 1 / MOST_CHANGE), MOST_CHANGE);
-                for (int64_t f = 0; f < count; f++) a->u[f] /= factor;
-                SU_TRY(set_rho(a, a->rho * factor, err));
-            }
-        }
-    }
-    *residual = fmax(*residual, primal);
+    for (int64_t f = 0; f < count; f++) a->w[f] = fmin(fmax(a->w[f], 0), 1);
     return SU_OK;
 }
 
@@ -273,16 +150,15 @@ static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *regi
 /* What all regions share. */
 typedef struct field {
     int64_t n, free_count; /* free: not held by a handle, and joined to one */
-    rows L;
+    su_laplacian L;
     double *volume;  /* (n) */
     int32_t *number; /* (n) among the free vertices, -1: held */
     int32_t *free_vertex;
-    double rho;
 } field;
 
 static void field_free(field *f)
 {
-    rows_free(&f->L);
+    su_laplacian_free(&f->L);
     free(f->volume), free(f->number), free(f->free_vertex);
 }
 
@@ -292,18 +168,14 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
     uint8_t *reached = NULL;
     su_status status;
     f->n = n;
-    SU_GO(SU_ALLOC(&f->volume, n, "region weights", err));
-    SU_GO(SU_ALLOC(&f->number, n, "region weights", err));
-    SU_GO(SU_ALLOC(&f->free_vertex, n, "region weights", err));
-    SU_GO(SU_ALLOC(&reached, n, "region weights", err));
-    SU_GO(laplacian(n, vertices, t, tets, &f->L, f->volume, err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(f->volume, n), SU_WANT(f->number, n), SU_WANT(f->free_vertex, n),
+                       SU_WANT(reached, n)));
+    SU_GO(su_laplacian_create(&(su_tet_mesh){n, t, vertices, tets}, &f->L, f->volume, err));
     reach(n, t, tets, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
         f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
-    /* the biharmonic eigenvalue of a wave as long as the flesh */
-    f->rho = pow(2 * M_PI / su_box_diagonal(n, vertices), 4);
     status = SU_OK;
 done:
     free(reached);
@@ -320,9 +192,8 @@ static su_status unbounded(const field *f, int64_t count, const int32_t *region_
     for (int64_t h = 0; h < count; h++)
         for (int64_t v = 0; v < f->n; v++) W[h * f->n + v] = region_of[v] == h;
     if (f->free_count == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&b, count * f->free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(b, count * f->free_count), SU_WANT(work, f->n),
+                       SU_WANT(force, f->n)));
     SU_GO(biharmonic(f->n, &f->L, f->volume, f->number, f->free_count, &Q, err));
     SU_GO(su_cholesky_create(&Q, 1, &factor, err));
     SU_GO(su_cholesky_factorize(factor, &Q, err));
@@ -356,31 +227,26 @@ static void dilate(const field *f, uint8_t *inside)
         inside[v] = f->number[v] >= 0; /* nearly all: all */
 }
 
-static su_status admm_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, admm *a,
-                             su_error *err)
+static su_status bounded_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, bounded *a,
+                                su_error *err)
 {
     memset(a, 0, sizeof *a);
-    a->volume = f->volume, a->free_vertex = list, a->rho = f->rho;
     for (int64_t v = 0; v < f->n; v++) {
         number[v] = inside[v] ? (int32_t)a->free_count : -1;
         if (inside[v]) list[a->free_count++] = (int32_t)v;
     }
-    SU_TRY(SU_ALLOC(&a->w, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->z, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->u, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->right, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->diagonal, a->free_count, "region weights", err));
-    SU_TRY(SU_ALLOC(&a->bound, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC_ALL("region weights", err, SU_WANT(a->w, a->free_count), SU_WANT(a->right, a->free_count),
+                        SU_WANT(a->diagonal, a->free_count), SU_WANT(a->bound, a->free_count)));
     SU_TRY(biharmonic(f->n, &f->L, f->volume, number, a->free_count, &a->Q, err));
     for (int64_t k = 0; k < a->free_count; k++) a->diagonal[k] = a->Q.value[a->Q.start[k]];
     return su_cholesky_create(&a->Q, 1, &a->factor, err);
 }
 
-static void admm_free(admm *a)
+static void bounded_free(bounded *a)
 {
     su_sparse_free(&a->Q);
     su_cholesky_free(a->factor);
-    free(a->w), free(a->z), free(a->u), free(a->right), free(a->diagonal), free(a->bound);
+    free(a->w), free(a->right), free(a->diagonal), free(a->bound);
     memset(a, 0, sizeof *a);
 }
 
@@ -406,56 +272,49 @@ static int64_t reach_out(const field *f, const double *w, double *work, double *
 /* w (n): the function without bounds, becomes the one with them. Most of the flesh is far from a region and stays at 0,
  * so the problem is solved where the function is not small and a few rings around that, and once more with more of the
  * flesh as long as vertices outside would leave 0. */
-static su_status solve_region(const field *f, const int32_t *region_of, int64_t h, double *w, int *most, double *cut,
-                              su_error *err)
+static su_status solve_region(const field *f, const int32_t *region_of, int64_t h, double *w, int *most, su_error *err)
 {
     int32_t *number = NULL, *list = NULL;
     uint8_t *inside = NULL;
     double *b = NULL, *work = NULL, *force = NULL;
-    admm a = {0};
+    bounded a = {0};
     int steps = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&number, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&list, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&inside, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&b, f->free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
-    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(number, f->n), SU_WANT(list, f->n), SU_WANT(inside, f->n),
+                       SU_WANT(b, f->free_count), SU_WANT(work, f->n), SU_WANT(force, f->n)));
     for (int64_t v = 0; v < f->n; v++) inside[v] = w[v] > NOT_SMALL;
     for (bool first = true;; first = false) {
-        bool settled;
+
         dilate(f, inside);
         if (!memchr(inside, 1, (size_t)f->n)) break; /* handles leave nothing to find */
-        SU_GO(admm_create(f, inside, number, list, &a, err));
+        SU_GO(bounded_create(f, inside, number, list, &a, err));
         double slack = first ? JUST_OUTSIDE : 0; /* later, weights at their bounds are there exactly */
         for (int64_t k = 0; k < a.free_count; k++)
             a.bound[k] = w[list[k]] >= 1 + slack ? 1 : w[list[k]] <= -slack ? -1 : 0;
         for (int64_t v = 0; v < f->n; v++) w[v] = region_of[v] == h;
         apply_biharmonic(f->n, &f->L, f->volume, w, work, force);
         for (int64_t k = 0; k < a.free_count; k++) b[k] = force[list[k]];
-        SU_GO(active_sets(&a, b, &steps, &settled, err));
-        if (!settled) SU_GO(splitting(&a, b, &steps, cut, err));
-        for (int64_t k = 0; k < a.free_count; k++) w[list[k]] = a.z[k];
-        admm_free(&a);
+        SU_GO(active_sets(&a, b, &steps, err));
+        for (int64_t k = 0; k < a.free_count; k++) w[list[k]] = a.w[k];
+        bounded_free(&a);
         if (reach_out(f, w, work, force, inside) == 0) break;
     }
     *most = steps > *most ? steps : *most;
     status = SU_OK;
 done:
-    admm_free(&a);
+    bounded_free(&a);
     free(number), free(list), free(inside), free(b), free(work), free(force);
     return status;
 }
 
 su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
-                                int *iterations, double *residual, int threads, su_error *err)
+                                int *iterations, int threads, su_error *err)
 {
     int64_t n = mesh->n, t = mesh->t;
     const double *vertices = mesh->x;
     const int32_t *tets = mesh->tets;
     field f = {0};
     int most = 0;
-    double cut = 0;
     su_status status;
     SU_GO(field_create(&f, n, vertices, t, tets, region_of, err));
     SU_GO(unbounded(&f, count, region_of, W, err));
@@ -464,11 +323,10 @@ su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const in
     for (int64_t h = 0; h < count; h++) {
         su_error mine = {0};
         int steps = 0;
-        double left = 0;
-        su_status one = solve_region(&f, region_of, h, W + h * n, &steps, &left, &mine);
+        su_status one = solve_region(&f, region_of, h, W + h * n, &steps, &mine);
 #pragma omp critical(su_regions)
         {
-            most = steps > most ? steps : most, cut = fmax(cut, left);
+            most = steps > most ? steps : most;
             if (one != SU_OK && status == SU_OK) {
                 status = one;
                 if (err) *err = mine;
@@ -477,7 +335,6 @@ su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const in
     }
     if (status != SU_OK) goto done;
     if (iterations) *iterations = most;
-    if (residual) *residual = cut;
     status = SU_OK;
 done:
     field_free(&f);

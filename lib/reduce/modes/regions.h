@@ -11,11 +11,11 @@
  * own handles and 0 at the others (Jacobson et al. 2011, without partition of unity; L the finite-element Laplacian, M
  * lumped volumes). region_of (n): the region whose handles hold a vertex (handles.h), -1: none. Vertices of parts
  * without any handle get 0. By active sets from the function without bounds, each region on its own surroundings
- * (bounds kept to 1e-5, forces to 5e-3 of the largest); by ADMM where those cycle. *iterations: the most factorizations
- * that active sets of a region took; *residual: how far the bounds were off where ADMM ended. Either may be NULL.
- * Regions beside each other on the threads; the result does not depend on their number. */
+ * (bounds kept to 1e-5, forces to 5e-3 of the largest). *iterations, which may be NULL: the most factorizations of a
+ * region; from 80 on its active sets did not settle, and its weights are cut off at their bounds. Regions beside each
+ * other on the threads; the result does not depend on their number. */
 su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
-                                int *iterations, double *residual, int threads, su_error *err);
+                                int *iterations, int threads, su_error *err);
 
 /* In place: W' = ((W - eta)/(1 - eta))^kappa where W > eta, else 0. */
 void su_region_sharpen(int64_t count, double *W, double eta, double kappa);

@@ -117,12 +117,9 @@ su_status su_rig_residuals(const su_rig_skins *skins, float *residual, su_error 
     problem p = {.skins = skins, .columns = 4 * skins->bones + skins->morphs};
     su_status status;
     measure(&p);
-    SU_GO(SU_ALLOC(&p.gram, p.columns * p.columns, "the rig's motions", err));
-    SU_GO(SU_ALLOC(&p.right, p.columns * skins->poses, "the rig's motions", err));
-    SU_GO(SU_ALLOC(&p.permuted, p.columns, "the rig's motions", err));
-    SU_GO(SU_ALLOC(&p.value, p.columns, "the rig's motions", err));
-    SU_GO(SU_ALLOC(&p.pivot, p.columns, "the rig's motions", err));
-    SU_GO(SU_ALLOC(&p.index, p.columns, "the rig's motions", err));
+    SU_GO(SU_ALLOC_ALL("the rig's motions", err, SU_WANT(p.gram, p.columns * p.columns),
+                       SU_WANT(p.right, p.columns * skins->poses), SU_WANT(p.permuted, p.columns),
+                       SU_WANT(p.value, p.columns), SU_WANT(p.pivot, p.columns), SU_WANT(p.index, p.columns)));
     for (int axis = 0; axis < 3; axis++) {
         sum_up(&p, axis);
         SU_GO(solve(&p, err));

@@ -62,9 +62,8 @@ static su_status orthonormal_rows(const su_rows_inverse *s, const su_dense_rows 
     int64_t *next = NULL, rows = J->rows;
     double *chunk = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&place, s->size, "constraints", err));
-    SU_GO(SU_ALLOC(&next, J->panels, "constraints", err));
-    SU_GO(SU_ALLOC(&chunk, CHUNK * rows, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(place, s->size), SU_WANT(next, J->panels),
+                       SU_WANT(chunk, CHUNK * rows)));
     for (int64_t i = 0; i < s->size; i++) place[order[i]] = (int32_t)i;
     for (int64_t from = 0; from < s->size; from += CHUNK) {
         int64_t count = s->size - from < CHUNK ? s->size - from : CHUNK;
@@ -121,8 +120,7 @@ static su_status orthonormal(int64_t rows, double *gram, int64_t wide, double *c
     double *length = NULL, *value = NULL;
     su_status status;
     *kept = 0;
-    SU_GO(SU_ALLOC(&length, rows, "constraints", err));
-    SU_GO(SU_ALLOC(&value, rows, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(length, rows), SU_WANT(value, rows)));
     for (int64_t j = 0; j < rows; j++) length[j] = sqrt(gram[j * rows + j]);
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < rows; i++)
@@ -145,8 +143,7 @@ static su_status invert_inner(su_rows_inverse *s, int64_t columns, su_error *err
     int64_t wide = s->blocks * LANES;
     double *gram = NULL, *products = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&gram, columns * columns, "constraints", err));
-    SU_GO(SU_ALLOC(&products, wide * LANES, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(gram, columns * columns), SU_WANT(products, wide * LANES)));
     for (int64_t j = 0; j < columns; j += LANES) {
         /* (wide - j,LANES) the blocks from this one on with it: below the diagonal */
         su_lane_products(s->size, s->blocks - j / LANES, s->Q + j * s->size, s->Q + j * s->size, products);
@@ -171,12 +168,9 @@ static su_status make_answers(su_rows_inverse *s, const su_dense_rows *J, su_err
     float *work = NULL;
     su_status status;
     SU_GO(SU_ROOM(&s->Q, s->size * wide, "constraints", err));
-    SU_GO(SU_ALLOC(&s->inner, wide * wide, "constraints", err));
-    SU_GO(SU_ALLOC(&s->seen, wide * LANES, "constraints", err));
-    SU_GO(SU_ALLOC(&s->answered, wide * LANES, "constraints", err));
-    SU_GO(SU_ALLOC(&gram, rows * rows, "constraints", err));
-    SU_GO(SU_ALLOC(&combination, wide * wide, "constraints", err));
-    SU_GO(SU_ALLOC(&work, su_lane_work(s->blocks), "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(s->inner, wide * wide), SU_WANT(s->seen, wide * LANES),
+                       SU_WANT(s->answered, wide * LANES), SU_WANT(gram, rows * rows),
+                       SU_WANT(combination, wide * wide), SU_WANT(work, su_lane_work(s->blocks))));
     SU_GO(orthonormal_rows(s, J, s->Q, err));
     for (int64_t b = 0; b < s->blocks; b++) su_factor_single_forward(s->factor, s->Q + b * s->size * LANES, s->work);
     SU_GO(gram_of(s->size, rows, s->Q, gram, err));

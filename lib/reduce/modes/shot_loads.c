@@ -89,10 +89,8 @@ static su_status lead(const su_tet *tet, const su_fit *fit, int64_t keep, double
     su_status status = SU_OK;
     if (keep >= made) return SU_OK;
     SU_GO(SU_ALLOC(&mass, n, "masses", err));
-    SU_GO(SU_ALLOC(&gram, made * made, "loads of the shots", err));
-    SU_GO(SU_ALLOC(&values, made, "loads of the shots", err));
-    SU_GO(SU_ALLOC(&out, 3 * n * keep, "loads of the shots", err));
-    SU_GO(SU_ALLOC(&weighted, 3 * n * made, "loads of the shots", err));
+    SU_GO(SU_ALLOC_ALL("loads of the shots", err, SU_WANT(gram, made * made), SU_WANT(values, made),
+                       SU_WANT(out, 3 * n * keep), SU_WANT(weighted, 3 * n * made)));
     su_lumped_mass(n, tet->vertices, tet->t, tet->tets, fit->density, mass);
     for (int64_t i = 0; i < tet->fixed_count; i++) mass[tet->fixed[i]] = 0; /* held flesh answers nothing */
     for (int64_t k = 0; k < made; k++)
@@ -167,16 +165,11 @@ static su_status rehearsal_create(const su_play *play, const su_elastic *elastic
     const su_mode_problem problem = {
         .elastic = elastic, .x = tet->vertices, .load_count = load_count, .loads = loads, .responses = load_count};
     out->elastic = elastic, out->size = size, out->count = r;
-    SU_GO(SU_ALLOC(&values, linear, "rehearsal", err));
-    SU_GO(SU_ALLOC(&full, 3 * n * r, "rehearsal", err));
+    SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(values, linear), SU_WANT(full, 3 * n * r)));
     SU_GO(su_modes_solve(&problem, linear, r, values, full, NULL, threads, NULL, err));
-    SU_GO(SU_ALLOC(&turned, size * r, "rehearsal", err));
-    SU_GO(SU_ALLOC(&product, size * r, "rehearsal", err));
-    SU_GO(SU_ALLOC(&reduced, r * r, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->modes, size * r, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->squares, r, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->weighted, size, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->force, r, "rehearsal", err));
+    SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(turned, size * r), SU_WANT(product, size * r), SU_WANT(reduced, r * r),
+                       SU_WANT(out->modes, size * r), SU_WANT(out->squares, r), SU_WANT(out->weighted, size),
+                       SU_WANT(out->force, r)));
     for (int64_t k = 0; k < r; k++)
         for (int64_t f = 0; f < elastic->free_count; f++)
             memcpy(turned + k * size + 3 * f, full + 3 * (k * n + elastic->free_vertex[f]), 3 * sizeof *full);
@@ -236,8 +229,7 @@ static su_status sampler_create(sampler *s, const su_play *play, su_error *err)
     su_smoothing smoothing = su_fit_smoothing(play->fit);
     SU_TRY(su_rotation_field_create(&(su_tet_mesh){n, tet->t, tet->vertices, tet->tets}, &smoothing, n, NULL, &s->field,
                                     err));
-    SU_TRY(SU_ALLOC(&s->skin, 3 * tet->nbar, "shots", err));
-    SU_TRY(SU_ALLOC(&s->rotation, 4 * n, "shots", err));
+    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(s->skin, 3 * tet->nbar), SU_WANT(s->rotation, 4 * n)));
     for (int k = 0; k < 3; k++) SU_TRY(SU_ALLOC(&s->x[k], 3 * n, "shots", err));
     return SU_ALLOC(&s->load, 3 * n, "shots", err);
 }

@@ -23,9 +23,8 @@ su_status su_linear_motion_create(int64_t count, const double *squares, su_linea
     for (int64_t k = count - 1; k >= 0; k--)
         if (squares[k] > RIGID * squares[count - 1]) first = squares[k];
     out->beta = first > 0 ? 2 * su_sim_defaults().damping / sqrt(first) : 0;
-    SU_GO(SU_ALLOC(&out->q, count, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->before, count, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->force, count, "rehearsal", err));
+    SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(out->q, count), SU_WANT(out->before, count),
+                       SU_WANT(out->force, count)));
     su_linear_motion_start(out);
 done:
     return status;
@@ -100,8 +99,7 @@ su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t kee
     su_status status;
     SU_GO(SU_ALLOC(&weights, motion->frames, "rehearsal", err));
     SU_GO(su_linear_motion_weights(motion, gain, weights, err));
-    SU_GO(SU_ALLOC(&vectors, c * c, "rehearsal", err));
-    SU_GO(SU_ALLOC(&values, c, "rehearsal", err));
+    SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(vectors, c * c), SU_WANT(values, c)));
     for (int64_t f = 0; f < motion->frames; f++)
         cblas_dsyr(CblasColMajor, CblasLower, (int)c, weights[f] * weights[f] / (double)motion->frames,
                    motion->states + f * c, 1, vectors, (int)c);

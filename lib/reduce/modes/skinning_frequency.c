@@ -97,8 +97,7 @@ su_status su_skinning_frequency(const su_elastic *elastic, const double *vertice
         status = su_fail(err, SU_INPUT, "the skinning modes move nothing");
         goto done;
     }
-    SU_GO(SU_ALLOC(&reduced, r * r, "skinning modes", err));
-    SU_GO(SU_ALLOC(&values, r, "skinning modes", err));
+    SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(reduced, r * r), SU_WANT(values, r)));
     SU_GO(reduce_stiffness(elastic, vertices, count, functions, threads, reduced, err));
     SU_GO(su_eigen_symmetric(r, reduced, values, err));
     *value = values[0];

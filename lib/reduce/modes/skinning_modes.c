@@ -209,8 +209,8 @@ static su_status copy_rows(operator_state *s, su_error *err)
 {
     const su_complementarity *rig = s->problem->rig;
     if (!rig || rig->rows == 0) return SU_OK;
-    SU_TRY(SU_ALLOC(&s->panel, rig->panel_count, "constraints", err));
-    SU_TRY(SU_ALLOC(&s->gram, rig->rows * rig->rows, "constraints", err));
+    SU_TRY(
+        SU_ALLOC_ALL("constraints", err, SU_WANT(s->panel, rig->panel_count), SU_WANT(s->gram, rig->rows * rig->rows)));
     s->rows = rig->rows;
     for (; s->panels < rig->panel_count; s->panels++) {
         su_row_panel *to = &s->panel[s->panels];

@@ -24,12 +24,9 @@ void su_weight_stiffness_free(su_weight_stiffness *s)
 static su_status tet_couplings(const double *vertices, const int32_t *tet, int64_t e, double c, double out[PAIRS],
                                su_error *err)
 {
-    double edges[9], g[12];
-    su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
-                 vertices + 3 * (int64_t)tet[3], edges);
-    double det = su_inverse3(edges, g + 3);
+    double g[12], det = su_tet_gradients(vertices, tet, g);
+
     if (!(det > 0)) return su_fail(err, SU_INPUT, "tet %lld has no positive volume", (long long)e);
-    for (int i = 0; i < 3; i++) g[i] = -g[3 + i] - g[6 + i] - g[9 + i];
     for (int a = 0; a < 4; a++)
         for (int b = a + 1; b < 4; b++) out[pair_of[a][b]] = det / 6 * c * su_dot3(g + 3 * a, g + 3 * b);
     return SU_OK;
@@ -97,8 +94,7 @@ static void write_column(assembly *a, int64_t v, su_weight_stiffness *out, int64
 
 static su_status number_free(int64_t n, const uint8_t *held, su_weight_stiffness *out, su_error *err)
 {
-    SU_TRY(SU_ALLOC(&out->free_index, n, "stiffness", err));
-    SU_TRY(SU_ALLOC(&out->free_vertex, n, "stiffness", err));
+    SU_TRY(SU_ALLOC_ALL("stiffness", err, SU_WANT(out->free_index, n), SU_WANT(out->free_vertex, n)));
     for (int64_t v = 0; v < n; v++) {
         out->free_index[v] = held && held[v] ? -1 : (int32_t)out->free_count;
         if (out->free_index[v] >= 0) out->free_vertex[out->free_count++] = (int32_t)v;
@@ -168,11 +164,8 @@ static double entry_coupling(su_covariance covariance, double mu, double lambda,
 static void add_tet(su_covariance covariance, const double *vertices, const int32_t *tet, const double centre[3],
                     double length, double mu, double lambda, su_weight_stiffness *out)
 {
-    double edges[9], g[12], X[12];
-    su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
-                 vertices + 3 * (int64_t)tet[3], edges);
-    double volume = su_inverse3(edges, g + 3) / 6;
-    for (int i = 0; i < 3; i++) g[i] = -g[3 + i] - g[6 + i] - g[9 + i];
+    double g[12], X[12], volume = su_tet_gradients(vertices, tet, g) / 6;
+
     for (int k = 0; k < 12; k++) X[k] = (vertices[3 * (int64_t)tet[k / 3] + k % 3] - centre[k % 3]) / length;
     for (int a = 0; a < 4; a++)
         for (int b = 0; b <= a; b++) {

@@ -100,10 +100,8 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     SU_GO(su_contact_body_create(what->n, what->neutral, what->t, what->tets, &c->body, err));
     SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
     SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));
-    SU_GO(SU_ALLOC(&k, what->n, "contact", err));
-    SU_GO(SU_ALLOC(&c->x, 3 * what->n, "contact", err));
-    SU_GO(SU_ALLOC(&c->y, 3 * what->n, "contact", err));
-    SU_GO(SU_ALLOC(&c->q, subspace->lead, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(k, what->n), SU_WANT(c->x, 3 * what->n), SU_WANT(c->y, 3 * what->n),
+                       SU_WANT(c->q, subspace->lead)));
     c->points.body = &c->body;
     su_contact_stiffness(&c->body, what->young, what->poisson, k);
     for (int64_t v = 0; v < what->n; v++) k[v] *= what->stiffness;

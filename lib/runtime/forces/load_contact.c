@@ -126,8 +126,6 @@ static void release(void *self)
     free(l);
 }
 
-#define TAKE(l, field, count) ((l)->field = su_arena_alloc(&(l)->arena, count, sizeof *(l)->field))
-
 su_status su_load_contact_create(su_loads *loads, const int32_t *point, const su_subspace *subspace,
                                  su_instant_frame *frame, su_contact *out, su_error *err)
 {
@@ -136,9 +134,11 @@ su_status su_load_contact_create(su_loads *loads, const int32_t *point, const su
     SU_TRY(SU_ALLOC(&l, 1, "contact points", err));
     l->loads = loads, l->point = point, l->frame = frame;
     l->r = subspace->r, l->lead = lead, l->diagonal = subspace->diagonal;
-    if (!TAKE(l, rows, 3 * points * lead) || !TAKE(l, shift, 3 * points) || !TAKE(l, near_points, points)) {
+    su_status status = SU_TAKE_ALL(&l->arena, "the contact points", err, SU_WANT(l->rows, 3 * points * lead),
+                                   SU_WANT(l->shift, 3 * points), SU_WANT(l->near_points, points));
+    if (status != SU_OK) {
         release(l);
-        return su_fail(err, SU_AGAIN, "not enough memory for the contact points");
+        return status;
     }
     *out = (su_contact){.self = l, .keep = keep, .prepare = prepare, .evaluate = evaluate, .release = release};
     return SU_OK;

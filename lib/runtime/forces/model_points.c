@@ -22,12 +22,8 @@ static bool same_panel(const su_member *a, const su_member *b)
     return a->rank == b->rank && memcmp(a->bits, b->bits, sizeof a->bits) == 0;
 }
 
-void *su_model_take(su_runtime_model *model, int64_t count, size_t size, su_error *err)
-{
-    void *block = su_arena_alloc(&model->arena, count, size);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the run-time model");
-    return block;
-}
+/* What memory is wanted for. */
+static const char purpose[] = "the run-time model";
 
 int64_t su_model_padded(int64_t count) { return (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; }
 
@@ -45,8 +41,8 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
 {
     *panels = 0;
     for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_panel(sorted + k, sorted + k - 1);
-    su_panel *list = su_model_take(model, *panels, sizeof *list, err);
-    if (!list) return SU_AGAIN;
+    su_panel *list;
+    SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(list, *panels)));
     *out = list;
     *entries = 16; /* taps may read a little before a row */
     int64_t at = -1;
@@ -56,15 +52,14 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
             continue;
         }
         su_panel *panel = list + ++at;
-        *panel = (su_panel){.first = k, .count = 1};
-        panel->regions = su_model_take(model, model->basis.d, sizeof *panel->regions, err);
-        if (!panel->regions) return SU_AGAIN;
+        int64_t columns = columns_of(&model->basis, sorted + k);
+        *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_model_padded(columns)};
+        SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(panel->regions, model->basis.d),
+                           SU_WANT(panel->modes, panel->stride)));
+
         for (int32_t g = 0; g < model->basis.d; g++)
             if (sorted[k].bits[g / 64] >> (g % 64) & 1) panel->regions[panel->region_count++] = g;
-        panel->columns = columns_of(&model->basis, sorted + k);
-        panel->stride = su_model_padded(panel->columns);
-        panel->modes = su_model_take(model, panel->stride, sizeof *panel->modes, err);
-        if (!panel->modes) return SU_AGAIN;
+
         int64_t column = 0;
         for (int64_t i = 0; i < panel->region_count; i++)
             for (int64_t k2 = model->basis.first_mode[panel->regions[i]];
@@ -274,29 +269,19 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
     model->points.row_panels = panels_before(model->points.panels, model->points.panel, model->points.with_rows,
                                              entries, &model->points.row_entries);
     model->points.kept_entries *= 3, model->points.row_entries *= 3;
-    *vertices = su_model_take(model, source->n, sizeof **vertices, err);
-    if (!*vertices) {
-        status = SU_AGAIN;
-        goto done;
-    }
+    SU_GO(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(*vertices, source->n),
+                      SU_WANT(model->points.panel_of, count), SU_WANT(model->points.extra_point, model->points.extra),
+                      SU_WANT(model->points.extra_place, model->points.extra)));
+
     for (int64_t k = 0; k < count; k++) {
         (*vertices)[k] = sorted[k].item;
         point_of[sorted[k].item] = (int32_t)k;
     }
-    model->points.panel_of = su_model_take(model, count, sizeof *model->points.panel_of, err);
-    if (!model->points.panel_of) {
-        status = SU_AGAIN;
-        goto done;
-    }
+
     for (int64_t p = 0; p < model->points.panels; p++)
         for (int64_t k = 0; k < model->points.panel[p].count; k++)
             model->points.panel_of[model->points.panel[p].first + k] = (int32_t)p;
-    model->points.extra_point = su_model_take(model, model->points.extra, sizeof *model->points.extra_point, err);
-    model->points.extra_place = su_model_take(model, model->points.extra, sizeof *model->points.extra_place, err);
-    if (!model->points.extra_point || !model->points.extra_place) {
-        status = SU_AGAIN;
-        goto done;
-    }
+
     for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_point[k] = point_of[extra[k]];
     /* Corners that never move still shape their tets, and vertices asked for have a place: they follow the points,
      * without rows. */

@@ -21,8 +21,6 @@ typedef struct su_member {
     bool filler;  /* a tet that fills sixteen, of no weight */
 } su_member;
 
-/* A block of the model's arena. */
-void *su_model_take(su_runtime_model *model, int64_t count, size_t size, su_error *err);
 /* A multiple of SU_PANEL. */
 int64_t su_model_padded(int64_t count);
 

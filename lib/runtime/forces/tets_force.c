@@ -359,8 +359,6 @@ static void release(void *self)
     free(s);
 }
 
-#define TAKE(s, field, count) ((s)->field = su_arena_alloc(&(s)->arena, count, sizeof *(s)->field))
-
 su_status su_tets_force_create(const su_runtime_model *model, double stiffness, su_force *out, su_error *err)
 {
     tets *s;
@@ -374,14 +372,16 @@ su_status su_tets_force_create(const su_runtime_model *model, double stiffness, 
     /* by rows: D B of a group of eight tets; abreast: the tile's triangle in sixteen lanes */
     int64_t by_rows = 9 * SU_LANES * widest + SU_LANES, triangle = SU_ABREAST * (widest * (widest + 1) / 2 + 7);
     int64_t derivatives = SU_DERIVATIVE_ENTRIES * (padded + SU_LANES); /* whole sixteens */
-    if (!TAKE(s, carried, 9 * padded) || !TAKE(s, strain, 9 * padded) || !TAKE(s, stress, 9 * padded) ||
-        !TAKE(s, carried_derivative, derivatives) || !TAKE(s, derivative, derivatives) ||
-        !TAKE(s, irregular, padded / 8 + 1) || !TAKE(s, gathered, widest) || !TAKE(s, gathered_float, widest) ||
-        !TAKE(s, rows, 9 * most + SU_LANES) || !TAKE(s, tile, widest * widest) ||
-        !TAKE(s, work, by_rows > triangle ? by_rows : triangle) || !TAKE(s, straight, model->lead) ||
-        !TAKE(s, since, model->lead) || !TAKE(s, nowhere, 3 * padded)) {
+    su_status status = SU_TAKE_ALL(
+        &s->arena, "the elastic force", err, SU_WANT(s->carried, 9 * padded), SU_WANT(s->strain, 9 * padded),
+        SU_WANT(s->stress, 9 * padded), SU_WANT(s->carried_derivative, derivatives),
+        SU_WANT(s->derivative, derivatives), SU_WANT(s->irregular, padded / 8 + 1), SU_WANT(s->gathered, widest),
+        SU_WANT(s->gathered_float, widest), SU_WANT(s->rows, 9 * most + SU_LANES), SU_WANT(s->tile, widest * widest),
+        SU_WANT(s->work, by_rows > triangle ? by_rows : triangle), SU_WANT(s->straight, model->lead),
+        SU_WANT(s->since, model->lead), SU_WANT(s->nowhere, 3 * padded));
+    if (status != SU_OK) {
         release(s);
-        return su_fail(err, SU_AGAIN, "not enough memory for the elastic force");
+        return status;
     }
     *out = (su_force){.self = s,
                       .state_size = 12 * padded,

@@ -341,8 +341,6 @@ static su_status make_patch(contact *c, int64_t set, su_error *err)
     return SU_OK;
 }
 
-#define TAKE(p, field, count) ((p)->field = su_arena_alloc(&(p)->arena, count, sizeof *(p)->field))
-
 /* Pairs of the NEAREST largest sets of all domain pairs together. */
 static int64_t most_pairs(const su_pair_sets *sets)
 {
@@ -373,11 +371,12 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
     c->sets = sets, c->stiffness = what->stiffness, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
-    if (!TAKE(c, patch, sets->z) || !TAKE(c, open, sets->k) || !TAKE(c, reads, sets->z * v) || !TAKE(c, wanted, v) ||
-        !TAKE(c, neutral, 3 * v) || !TAKE(c, x, 3 * v) || !TAKE(c, y, 3 * v) || !TAKE(c, at, sets->c3) ||
-        !TAKE(c, q, subspace->lead) || !TAKE(c, parts, NEAREST * sets->s) || !TAKE(c, pairs, room) ||
-        !TAKE(c, outward, 3 * room))
-        SU_GO(su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)sets->p));
+    SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->open, sets->k),
+                      SU_WANT(c->reads, sets->z * v), SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v),
+                      SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
+                      SU_WANT(c->q, subspace->lead), SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room),
+                      SU_WANT(c->outward, 3 * room)));
+
     for (int64_t i = 0; i < v; i++)
         memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));
     for (int64_t k = 0; k < sets->z; k++) SU_GO(make_patch(c, k, err));

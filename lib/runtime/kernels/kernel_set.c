@@ -27,21 +27,3 @@ su_status su_kernel_set_find(const su_kernel_set **out, su_error *err)
     return su_fail(err, SU_USAGE, "SUPPLE_KERNELS=%s: this processor has no such kernels; base, avx2 or avx512",
                    getenv("SUPPLE_KERNELS"));
 }
-
-const su_kernels *su_kernels_choose(const char *name)
-{
-    const su_kernel_set *set = su_kernel_set_choose(name);
-    return set ? &set->step : NULL;
-}
-
-const su_pose_kernels *su_pose_kernels_choose(const char *name)
-{
-    const su_kernel_set *set = su_kernel_set_choose(name);
-    return set ? &set->pose : NULL;
-}
-
-const su_frame_kernels *su_frame_kernels_choose(const char *name)
-{
-    const su_kernel_set *set = su_kernel_set_choose(name);
-    return set ? &set->frames : NULL;
-}

@@ -81,8 +81,7 @@ typedef struct su_kernels {
     bool (*cholesky)(int64_t size, int64_t lead, double *A, double *inverse);
     /* x = (U'U)^-1 x */
     void (*solve)(int64_t size, int64_t lead, const double *U, const double *inverse, double *x);
-    /* y (lead) = K x of an upper triangle with zeros below; size rows and entries of x padded. */
-    void (*symmetric_times)(int64_t size, int64_t lead, const double *K, const double *x, double *y);
+
     /* Largest |a - b|^2 of points by component (3,count). */
     double (*largest_square)(int64_t count, const double *a, const double *b);
     /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the
@@ -91,8 +90,5 @@ typedef struct su_kernels {
     void (*inertia)(int64_t count, const double *acceleration, const double *turn1, const double *turn0,
                     const double *u0, const double *turn_1, const double *u_1, double ratio, double h, double *z);
 } su_kernels;
-
-/* The group of a set, as su_kernel_set_choose finds it (runtime/kernels/kernel_set.h). */
-const su_kernels *su_kernels_choose(const char *name);
 
 #endif

@@ -9,7 +9,7 @@
 enum { SU_WIDE_FRAMES = 16 };
 
 typedef struct su_frame_kernels {
-    const char *name;
+
     /* For each group of sixteen frames: u (flesh,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block
      * (rows, row_stride apart)[3 v ..]; vertices v with a negative slot are left out. Groups stand behind each other in
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
@@ -30,8 +30,5 @@ typedef struct su_frame_kernels {
     void (*embed)(int64_t frames, int64_t count, const int32_t *corner, const float *weight, const float *u,
                   double *const out[SU_WIDE_FRAMES]);
 } su_frame_kernels;
-
-/* As su_kernels_choose. */
-const su_frame_kernels *su_frame_kernels_choose(const char *name);
 
 #endif

@@ -104,7 +104,7 @@ typedef struct su_gram_block {
 } su_gram_block;
 
 typedef struct su_pose_kernels {
-    const char *name;
+
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
@@ -157,8 +157,5 @@ typedef struct su_pose_kernels {
     void (*build_abreast)(const su_abreast_rows *what);
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;
-
-/* As su_kernels_choose. */
-const su_pose_kernels *su_pose_kernels_choose(const char *name);
 
 #endif

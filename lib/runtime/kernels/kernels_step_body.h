@@ -382,26 +382,6 @@ static void solve(int64_t size, int64_t lead, const double *U, const double *inv
     }
 }
 
-static void symmetric_times(int64_t size, int64_t lead, const double *K, const double *x, double *y)
-{
-    for (int64_t j = 0; j < lead; j += 8) *(v8 *)(y + j) = (v8){0};
-    for (int64_t i = 0; i < size; i += 8) {
-        v8 dots[8] = {{0}}, result;
-        for (int64_t j = i; j < size; j += 8) {
-            v8 at = *(const v8 *)(x + j), sum = *(v8 *)(y + j);
-            UNROLL_FOR (int n = 0; n < 8; n++) {
-                v8 row = *(const v8 *)(K + (i + n) * lead + j);
-                dots[n] += row * at;
-                sum += x[i + n] * row;
-            }
-            *(v8 *)(y + j) = sum;
-        }
-        sum_lanes(dots, &result);
-        UNROLL_FOR (int n = 0; n < 8; n++) result[n] -= K[(i + n) * lead + i + n] * x[i + n];
-        *(v8 *)(y + i) += result;
-    }
-}
-
 static double largest_square(int64_t count, const double *a, const double *b)
 {
     v8 most = {0};

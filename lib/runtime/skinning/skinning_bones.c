@@ -59,10 +59,9 @@ static su_status cluster_shares(su_skinning_bones *of, const su_smoothing *smoot
     int64_t most = 0, total = 0;
     for (int64_t k = 0; k < m->part_start[m->clusters]; k++)
         most += smoothing->start[m->part_vertex[k] + 1] - smoothing->start[m->part_vertex[k]];
-    of->share_start = su_arena_alloc(&of->arena, m->clusters + 1, sizeof *of->share_start);
-    of->share_node = su_arena_alloc(&of->arena, most, sizeof *of->share_node);
-    of->share = su_arena_alloc(&of->arena, most, sizeof *of->share);
-    if (of->arena.failed) return su_fail(err, SU_AGAIN, "not enough memory for the bones");
+    SU_TRY(SU_TAKE_ALL(&of->arena, "bones", err, SU_WANT(of->share_start, m->clusters + 1),
+                       SU_WANT(of->share_node, most), SU_WANT(of->share, most)));
+
     SU_TRY(SU_ALLOC(&sum, of->nodes, "bones", err));
     for (int64_t c = 0; c < m->clusters; c++) {
         memset(sum, 0, (size_t)of->nodes * sizeof *sum);
@@ -169,8 +168,7 @@ static su_status take_clusters(su_skinning_bones *of, const double *J, const dou
     of->A = su_arena_alloc(&of->arena, SU_CLUSTER_ROWS * model->panels * rows, sizeof *of->A);
     if (model->neutral_rest) of->strain = su_arena_alloc(&of->arena, rows * model->stride, sizeof *of->strain);
     if (of->arena.failed) return su_fail(err, SU_AGAIN, "not enough memory for the bones");
-    SU_GO(SU_ALLOC(&pull, source->n * rows, "bones", err));
-    SU_GO(SU_ALLOC(&mean, 3 * rows * model->clusters, "bones", err));
+    SU_GO(SU_ALLOC_ALL("bones", err, SU_WANT(pull, source->n * rows), SU_WANT(mean, 3 * rows * model->clusters)));
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
         const int32_t *tet = source->tets + 4 * e;
@@ -204,15 +202,9 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
     const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     su_gravity gravity = su_sim_gravity(settings, still);
     memcpy(out->gravity, gravity.carried, sizeof out->gravity);
-    out->rig = su_arena_alloc(&out->arena, rows * K, sizeof *out->rig);
-    out->mass = su_arena_alloc(&out->arena, rows * rows, sizeof *out->mass);
-    if (out->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the bones");
-        goto done;
-    }
-    SU_GO(SU_ALLOC(&J, n * rows, "bones", err));
-    SU_GO(SU_ALLOC(&phi, n * K, "bones", err));
-    SU_GO(SU_ALLOC(&row, model->rows, "bones", err));
+    SU_GO(SU_TAKE_ALL(&out->arena, "bones", err, SU_WANT(out->rig, rows * K), SU_WANT(out->mass, rows * rows)));
+
+    SU_GO(SU_ALLOC_ALL("bones", err, SU_WANT(J, n * rows), SU_WANT(phi, n * K), SU_WANT(row, model->rows)));
     for (int64_t v = 0; v < n; v++) {
         vertex_rows(out, weights, skin, v, J + v * rows);
         su_skinning_row(source, &model->frame, v, row);

@@ -148,19 +148,14 @@ static su_status take_parts(su_skinning_model *m, su_error *err)
     int64_t *first = NULL, total = 0;
     int32_t *tets = NULL, *slot = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&first, m->clusters + 1, "clusters", err));
-    SU_GO(SU_ALLOC(&tets, source->c, "clusters", err));
-    SU_GO(SU_ALLOC(&slot, source->n, "clusters", err));
+    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(first, m->clusters + 1), SU_WANT(tets, source->c),
+                       SU_WANT(slot, source->n)));
     for (int64_t i = 0; i < source->c; i++) first[source->cluster[i] + 1]++;
     for (int64_t c = 0; c < m->clusters; c++) first[c + 1] += first[c];
     for (int64_t i = source->c - 1; i >= 0; i--) tets[--first[source->cluster[i] + 1]] = source->cubature_tets[i];
-    m->part_start = su_arena_alloc(&m->arena, m->clusters + 1, sizeof *m->part_start);
-    m->part_vertex = su_arena_alloc(&m->arena, 4 * source->c, sizeof *m->part_vertex);
-    m->part_share = su_arena_alloc(&m->arena, 4 * source->c, sizeof *m->part_share);
-    if (m->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the clusters");
-        goto done;
-    }
+    SU_GO(SU_TAKE_ALL(&m->arena, "clusters", err, SU_WANT(m->part_start, m->clusters + 1),
+                      SU_WANT(m->part_vertex, 4 * source->c), SU_WANT(m->part_share, 4 * source->c)));
+
     for (int64_t v = 0; v < source->n; v++) slot[v] = -1;
     for (int64_t c = 0; c < m->clusters; c++) {
         int64_t end = c + 1 < m->clusters ? first[c + 2] : source->c;
@@ -211,17 +206,14 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     m->frame = su_skinning_frame_of(source), m->diagonal = 2 * m->frame.length;
     SU_GO(check_materials(source, err));
     int64_t rows = m->rows, most = (rows + 7) / 8 * 8, square = most * most;
-#define TAKE(field, count) (m->field = su_arena_alloc(&m->arena, count, sizeof *m->field))
-    if (!TAKE(A, SU_CLUSTER_ROWS * m->panels * rows) || !TAKE(vmu, 8 * m->panels) || !TAKE(vlambda, 8 * m->panels) ||
-        !TAKE(T, rows * rows) || !TAKE(stiffness, square) || !TAKE(remainder, square) || !TAKE(weight, most) ||
-        !TAKE(vertex_mass, source->n) || !TAKE(tet_gradient, 12 * source->t) || !TAKE(tet_vmu, source->t)) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the model");
-        goto done;
-    }
-#undef TAKE
-    SU_GO(SU_ALLOC(&mass, 2 * rows * rows + rows, "model", err));
-    SU_GO(SU_ALLOC(&phi, source->n * most, "model", err));
-    SU_GO(SU_ALLOC(&stiff, source->n * most, "model", err));
+    SU_GO(SU_TAKE_ALL(&m->arena, "the model", err, SU_WANT(m->A, SU_CLUSTER_ROWS * m->panels * rows),
+                      SU_WANT(m->vmu, 8 * m->panels), SU_WANT(m->vlambda, 8 * m->panels), SU_WANT(m->T, rows * rows),
+                      SU_WANT(m->stiffness, square), SU_WANT(m->remainder, square), SU_WANT(m->weight, most),
+                      SU_WANT(m->vertex_mass, source->n), SU_WANT(m->tet_gradient, 12 * source->t),
+                      SU_WANT(m->tet_vmu, source->t)));
+
+    SU_GO(SU_ALLOC_ALL("model", err, SU_WANT(mass, 2 * rows * rows + rows), SU_WANT(phi, source->n * most),
+                       SU_WANT(stiff, source->n * most)));
     SU_GO(SU_ALLOC(&mean, 3 * m->clusters * most, "clusters", err));
     su_lumped_mass(source->n, source->vertices, source->t, source->tets, source->density, m->vertex_mass);
     double *row = mass + 2 * rows * rows;

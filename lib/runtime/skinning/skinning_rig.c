@@ -46,14 +46,10 @@ su_status su_skinning_work_create(const su_skinning_rig *rig, su_skinning_work *
     SU_GO(SU_ALLOC(&w, 1, "frames", err));
     SU_GO(su_rotation_field_create(&(su_tet_mesh){source->n, source->t, source->vertices, source->tets},
                                    &rig->smoothing, source->n, NULL, &w->field, err));
-    SU_GO(SU_ALLOC(&w->skin, 3 * source->nbar, "frames", err));
-    SU_GO(SU_ALLOC(&w->x, 3 * source->n, "frames", err));
-    SU_GO(SU_ALLOC(&w->turn, 4 * source->n, "frames", err));
-    SU_GO(SU_ALLOC(&w->other, 3 * source->n, "frames", err));
-    SU_GO(SU_ALLOC(&w->p, source->s, "frames", err));
-    SU_GO(SU_ALLOC(&w->w, source->m, "frames", err));
-    SU_GO(SU_ALLOC(&w->sums, 9 * rig->model->rows, "frames", err));
-    SU_GO(SU_ALLOC(&w->lanes, SU_CLUSTER_MATRICES * rig->model->panels + 3 * rig->model->stride, "frames", err));
+    SU_GO(SU_ALLOC_ALL("frames", err, SU_WANT(w->skin, 3 * source->nbar), SU_WANT(w->x, 3 * source->n),
+                       SU_WANT(w->turn, 4 * source->n), SU_WANT(w->other, 3 * source->n), SU_WANT(w->p, source->s),
+                       SU_WANT(w->w, source->m), SU_WANT(w->sums, 9 * rig->model->rows),
+                       SU_WANT(w->lanes, SU_CLUSTER_MATRICES * rig->model->panels + 3 * rig->model->stride)));
     *out = w;
     w = NULL;
 done:

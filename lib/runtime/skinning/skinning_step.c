@@ -607,12 +607,10 @@ static su_status take_loads(su_skinning_stepper *s, const su_external *external,
     const su_model *source = m->source;
     int64_t points = external->points;
     SU_TRY(su_loads_create(external, source->embed_tet, source->embed_bary, source->tets, &s->loads, err));
-    s->point = su_arena_alloc(&s->arena, 4 * points, sizeof *s->point);
-    double *row = su_arena_alloc(&s->arena, m->rows, sizeof *row);
-    s->carrier = su_arena_alloc(&s->arena, 4 * points * m->stride, sizeof *s->carrier);
-    s->flat_A = su_arena_alloc(&s->arena, s->lead * s->lead, sizeof *s->flat_A);
-    if (!row || !s->point || !s->carrier || !s->flat_A)
-        return su_fail(err, SU_AGAIN, "not enough memory for the contact points");
+    double *row;
+    SU_TRY(SU_TAKE_ALL(&s->arena, "the contact points", err, SU_WANT(s->point, 4 * points), SU_WANT(row, m->rows),
+                       SU_WANT(s->carrier, 4 * points * m->stride), SU_WANT(s->flat_A, s->lead * s->lead)));
+
     for (int64_t k = 0; k < 4 * points; k++) {
         s->point[k] = (int32_t)k;
         su_skinning_row(source, &m->frame, s->loads.corner[k], row);

@@ -18,36 +18,26 @@ const char *su_step_end_text(su_step_end end)
 
 /* ---- memory ---- */
 
-static double *take(su_stepper *s, int64_t count, su_error *err)
-{
-    double *block = su_arena_alloc(&s->arena, count, sizeof *block);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the integrator");
-    return block;
-}
-
 static su_status allocate(su_stepper *s, su_error *err)
 {
     int64_t lead = s->subspace.lead;
     su_step_system *y = &s->system;
-    for (int k = 0; k < 3; k++) {
-        su_state *state = s->states + k;
-        if (!(state->q = take(s, lead, err)) || !(state->subspace = take(s, s->subspace.state_size, err)) ||
-            !(state->force = take(s, s->force.state_size, err)))
-            return SU_AGAIN;
-    }
-    double **vectors[] = {&y->inverse, &y->load, &y->force, &y->held, &y->direction, &y->trial, &y->contact};
-    for (size_t k = 0; k < sizeof vectors / sizeof *vectors; k++)
-        if (!(*vectors[k] = take(s, lead, err))) return SU_AGAIN;
-    return (y->A = take(s, lead * lead, err)) ? SU_OK : SU_AGAIN;
+    for (su_state *state = s->states; state < s->states + 3; state++)
+        SU_TRY(SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(state->q, lead),
+                           SU_WANT(state->subspace, s->subspace.state_size),
+                           SU_WANT(state->force, s->force.state_size)));
+    return SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(y->inverse, lead), SU_WANT(y->load, lead),
+                       SU_WANT(y->force, lead), SU_WANT(y->held, lead), SU_WANT(y->direction, lead),
+                       SU_WANT(y->trial, lead), SU_WANT(y->contact, lead), SU_WANT(y->A, lead * lead));
 }
 
-su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_contact *contact,
-                          const su_step_settings *settings, su_stepper *s, su_error *err)
+su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_step_settings *settings,
+                          su_stepper *s, su_error *err)
 {
     const su_kernel_set *set;
     memset(s, 0, sizeof *s);
     s->subspace = *subspace, s->force = *force;
-    if (contact) su_stepper_add_contact(s, contact);
+
     s->settings = *settings;
     s->now = s->states, s->before = s->states + 1, s->next = s->states + 2;
     su_status status = su_kernel_set_find(&set, err);

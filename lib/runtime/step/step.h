@@ -74,9 +74,9 @@ typedef struct su_stepper {
     su_arena arena;
 } su_stepper;
 
-/* Takes the parts over, and releases them on failure too. contact NULL: none. */
-su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_contact *contact,
-                          const su_step_settings *settings, su_stepper *stepper, su_error *err);
+/* Takes the parts over, and releases them on failure too. */
+su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_step_settings *settings,
+                          su_stepper *stepper, su_error *err);
 /* One more contact, taken over; before the first step. At most SU_STEP_CONTACTS. */
 void su_stepper_add_contact(su_stepper *stepper, const su_contact *contact);
 void su_stepper_free(su_stepper *stepper);

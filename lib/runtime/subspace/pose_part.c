@@ -12,17 +12,14 @@
 /* Floats before and behind rows that taps may read and masks clear. */
 enum { ROOM_GAP = 16 };
 
-/* A block for `pointer`, by its own type; false where there is no memory. */
-#define TAKE(arena, pointer, count) (((pointer) = su_arena_alloc(arena, count, sizeof *(pointer))) != NULL)
-
-static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for the pose part"); }
+/* What memory is wanted for. */
+static const char purpose[] = "the pose part";
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
     blend->serial = 0;
-    bool good = TAKE(arena, blend->w, model->m) && TAKE(arena, blend->b, model->m) &&
-                TAKE(arena, blend->positive, model->m) && TAKE(arena, blend->scale, model->lead);
-    return good ? SU_OK : no_memory(err);
+    return SU_TAKE_ALL(arena, purpose, err, SU_WANT(blend->w, model->m), SU_WANT(blend->b, model->m),
+                       SU_WANT(blend->positive, model->m), SU_WANT(blend->scale, model->lead));
 }
 
 void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to)
@@ -40,19 +37,21 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
     memset(pose, 0, sizeof *pose);
     su_arena *arena = &pose->arena;
     int64_t kept = model->points.kept_padded, tets = model->tets.padded, inertia = model->inertia.padded;
-    bool good = su_blend_create(model, &pose->blend, arena, err) == SU_OK && TAKE(arena, pose->rotation, 9 * kept) &&
-                TAKE(arena, pose->place, model->points.extra > 0 ? 3 * model->points.chosen_padded : 0) &&
-                TAKE(arena, pose->corner_rotation, 4 * 9 * tets) &&
-                TAKE(arena, pose->rows, model->points.kept_entries) && TAKE(arena, pose->B, model->tets.B_entries) &&
-                TAKE(arena, pose->gradient, 12 * tets) && TAKE(arena, pose->volume, tets) &&
-                TAKE(arena, pose->mu, tets) && TAKE(arena, pose->lambda, tets) &&
-                TAKE(arena, pose->turn, 9 * inertia) && TAKE(arena, pose->world, 3 * inertia);
+    su_status status;
+    SU_GO(su_blend_create(model, &pose->blend, arena, err));
+    SU_GO(SU_TAKE_ALL(arena, purpose, err, SU_WANT(pose->rotation, 9 * kept),
+                      SU_WANT(pose->place, model->points.extra > 0 ? 3 * model->points.chosen_padded : 0),
+                      SU_WANT(pose->corner_rotation, 4 * 9 * tets), SU_WANT(pose->rows, model->points.kept_entries),
+                      SU_WANT(pose->B, model->tets.B_entries), SU_WANT(pose->gradient, 12 * tets),
+                      SU_WANT(pose->volume, tets), SU_WANT(pose->mu, tets), SU_WANT(pose->lambda, tets),
+                      SU_WANT(pose->turn, 9 * inertia), SU_WANT(pose->world, 3 * inertia)));
     float **blocks[] = {&pose->gram, &pose->mixed[0], &pose->mixed[1]};
-    for (int k = 0; k < 3 && good; k++)
-        if (!(*blocks[k] = model->gram.fixed)) good = TAKE(arena, *blocks[k], model->gram.entries);
-    if (good) return SU_OK;
-    su_pose_free(pose);
-    return no_memory(err);
+    for (int k = 0; k < 3; k++)
+        if (!(*blocks[k] = model->gram.fixed))
+            SU_GO(SU_TAKE_ALL(arena, purpose, err, SU_WANT(*blocks[k], model->gram.entries)));
+done:
+    if (status != SU_OK) su_pose_free(pose);
+    return status;
 }
 
 void su_pose_free(su_pose *pose)
@@ -71,26 +70,25 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->tets.panels; p++)
         if (model->tets.panel[p].stride > widest) widest = model->tets.panel[p].stride;
     int64_t rooms = SU_FRAMES * model->points.rooms * model->points.room_size;
-    if (TAKE(arena, work->x, halves * SU_POINT_FRAMES * model->points.chosen) &&
-        TAKE(arena, work->near, SU_POINT_WIDE * model->patch.vertex_count) &&
-        TAKE(arena, work->moved, SU_POINT_WIDE * model->patch.skin_count) &&
-        TAKE(arena, work->rest, SU_REST_FRAMES * m) &&
-        TAKE(arena, work->rotation, SU_TURN_WIDE * model->points.chosen) &&
-        TAKE(arena, work->nodes, SU_TURN_WIDE * model->patch.nodes) &&
-        TAKE(arena, work->gradient, halves * SU_GRADIENT_FRAMES * tets) &&
-        TAKE(arena, work->volume, halves * SU_FRAMES * tets) && TAKE(arena, work->mu, halves * SU_FRAMES * tets) &&
-        TAKE(arena, work->lambda, halves * SU_FRAMES * tets) && TAKE(arena, work->collapsed, halves * tets) &&
-        TAKE(arena, work->turn, halves * SU_TURN_FRAMES * inertia) &&
-        TAKE(arena, work->world, halves * SU_POINT_FRAMES * inertia) && TAKE(arena, work->positive, SU_FRAMES * m) &&
-        TAKE(arena, work->b, halves * SU_FRAMES * m) && TAKE(arena, work->older[0], halves * SU_FRAMES * m) &&
-        TAKE(arena, work->older[1], halves * SU_FRAMES * m) && TAKE(arena, work->scale, 3 * SU_FRAMES * strides) &&
-        TAKE(arena, work->blended, model->points.count) && TAKE(arena, work->spread, 4 * 3 * widest) &&
-        TAKE(arena, work->column_scale, SU_FRAMES * widest) && TAKE(arena, work->rooms, rooms + 2 * ROOM_GAP)) {
+    su_status status = SU_TAKE_ALL(
+        arena, purpose, err, SU_WANT(work->x, halves * SU_POINT_FRAMES * model->points.chosen),
+        SU_WANT(work->near, SU_POINT_WIDE * model->patch.vertex_count),
+        SU_WANT(work->moved, SU_POINT_WIDE * model->patch.skin_count), SU_WANT(work->rest, SU_REST_FRAMES * m),
+        SU_WANT(work->rotation, SU_TURN_WIDE * model->points.chosen),
+        SU_WANT(work->nodes, SU_TURN_WIDE * model->patch.nodes),
+        SU_WANT(work->gradient, halves * SU_GRADIENT_FRAMES * tets), SU_WANT(work->volume, halves * SU_FRAMES * tets),
+        SU_WANT(work->mu, halves * SU_FRAMES * tets), SU_WANT(work->lambda, halves * SU_FRAMES * tets),
+        SU_WANT(work->collapsed, halves * tets), SU_WANT(work->turn, halves * SU_TURN_FRAMES * inertia),
+        SU_WANT(work->world, halves * SU_POINT_FRAMES * inertia), SU_WANT(work->positive, SU_FRAMES * m),
+        SU_WANT(work->b, halves * SU_FRAMES * m), SU_WANT(work->older[0], halves * SU_FRAMES * m),
+        SU_WANT(work->older[1], halves * SU_FRAMES * m), SU_WANT(work->scale, 3 * SU_FRAMES * strides),
+        SU_WANT(work->blended, model->points.count), SU_WANT(work->spread, 4 * 3 * widest),
+        SU_WANT(work->column_scale, SU_FRAMES * widest), SU_WANT(work->rooms, rooms + 2 * ROOM_GAP));
+    if (status == SU_OK)
         work->rooms += ROOM_GAP;
-        return SU_OK;
-    }
-    su_pose_work_free(work);
-    return no_memory(err);
+    else
+        su_pose_work_free(work);
+    return status;
 }
 
 void su_pose_work_free(su_pose_work *work)

@@ -73,13 +73,14 @@ static void mass_times(void *self, const void *instant, const double *q, double 
     su_gram_times(p->model, ((const su_pose *)instant)->gram, q, p->padded, out);
 }
 
-/* out = U1' M U_k q_k with rotations held still; k = 0: the instant before, 1: that before it. */
-static void mixed_times(posed *p, const su_pose *pose, int k, const su_state *state, double *out)
+/* out = U1' M U_k q_k with rotations held still, at the instant whose weights are `own`; k = 0: the instant before, 1:
+ * that before it. */
+static void mixed_times(posed *p, const su_pose *pose, const su_blend *own, int k, const su_state *state, double *out)
 {
     const float *blocks = pose->mixed[k];
     su_blend blend = blend_at(p, state->subspace);
     if (pose->follows[k] == 0 || pose->follows[k] != blend.serial) {
-        su_gram_blend(p->model, &pose->blend, &blend, p->blend_lanes, p->blocks);
+        su_gram_blend(p->model, own, &blend, p->blend_lanes, p->blocks);
         blocks = p->blocks;
     }
     su_gram_times(p->model, blocks, state->q, p->padded, out);
@@ -87,7 +88,8 @@ static void mixed_times(posed *p, const su_pose *pose, int k, const su_state *st
 
 static void carried_mass(void *self, const void *instant, const su_state *state, double *out)
 {
-    mixed_times(self, instant, 0, state, out);
+    const su_pose *pose = instant;
+    mixed_times(self, pose, &pose->blend, 0, state, out);
 }
 
 /* ---- history ---- */
@@ -145,8 +147,8 @@ static void history(void *self, const void *instant, const su_history *history_o
     if (h > 0) {
         double ratio = h / now->h, first = (1 + ratio) / (h * h) + history_of->alpha / h, second = ratio / (h * h);
         if (history_of->inertia == SU_INERTIA_CONSISTENT) {
-            mixed_times(p, pose, 0, now, p->held);
-            mixed_times(p, pose, 1, before, p->older);
+            mixed_times(p, pose, &pose->blend, 0, now, p->held);
+            mixed_times(p, pose, &pose->blend, 1, before, p->older);
         } else {
             mass_times(p, pose, now->q, p->held);
             mass_times(p, pose, before->q, p->older);
@@ -224,13 +226,9 @@ static void energy(void *self, const void *instant, const su_history *history_of
     int64_t inertia = model->inertia.padded;
     double world[3], coupling = 0, sum = 0, turned = 0;
     su_mulv3(pose->Q, history_of->gravity->acts, world);
-    const float *blocks = pose->mixed[0];
-    su_blend here_blend = blend_at(p, now), older_blend = blend_at(p, before);
-    if (pose->follows[0] == 0 || pose->follows[0] != older_blend.serial) {
-        su_gram_blend(model, &here_blend, &older_blend, p->blend_lanes, p->blocks);
-        blocks = p->blocks;
-    }
-    su_gram_times(model, blocks, history_of->before->q, p->padded, p->held);
+    const su_blend own_blend = blend_at(p, now);
+    mixed_times(p, pose, &own_blend, 0, history_of->before, p->held);
+
     double own = now[p->at.norm], mixed = su_dot(model->r, history_of->now->q, p->held), older = before[p->at.norm];
     for (int64_t k = 0; k < model->inertia.count; k++) {
         double here[3] = {0}, there[3] = {0};
@@ -351,8 +349,6 @@ static layout lay_out(const su_runtime_model *model)
     return at;
 }
 
-#define TAKE(p, field, count) ((p)->field = su_arena_alloc(&(p)->arena, count, sizeof *(p)->field))
-
 su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *out, su_error *err)
 {
     posed *p;
@@ -364,13 +360,15 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
         if (model->points.panel[k].stride > widest) widest = model->points.panel[k].stride;
         if (model->points.panel[k].count > most) most = model->points.panel[k].count;
     }
-    if (!TAKE(p, gathered, widest) || !TAKE(p, rows, 3 * most + SU_PANEL) ||
-        !TAKE(p, padded, model->gram.region_offset[model->basis.d]) || !TAKE(p, held, model->lead) ||
-        !TAKE(p, older, model->lead) || !TAKE(p, acceleration, 3 * model->inertia.padded) ||
-        !TAKE(p, z, 3 * model->inertia.padded) || !TAKE(p, nowhere, 3 * model->points.kept_padded) ||
-        !TAKE(p, blocks, model->gram.entries) || !TAKE(p, blend_lanes, 2 * SU_FRAMES * model->m)) {
+    su_status status =
+        SU_TAKE_ALL(&p->arena, "the subspace", err, SU_WANT(p->gathered, widest), SU_WANT(p->rows, 3 * most + SU_PANEL),
+                    SU_WANT(p->padded, model->gram.region_offset[model->basis.d]), SU_WANT(p->held, model->lead),
+                    SU_WANT(p->older, model->lead), SU_WANT(p->acceleration, 3 * model->inertia.padded),
+                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->nowhere, 3 * model->points.kept_padded),
+                    SU_WANT(p->blocks, model->gram.entries), SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
+    if (status != SU_OK) {
         release(p);
-        return su_fail(err, SU_AGAIN, "not enough memory for the subspace");
+        return status;
     }
     *out = (su_subspace){.self = p,
                          .r = model->r,

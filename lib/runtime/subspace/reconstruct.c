@@ -55,22 +55,16 @@ void su_reconstruct_free(su_reconstruct *rec)
     free(rec);
 }
 
-static void *take(su_reconstruct *rec, int64_t count, size_t size, su_error *err)
-{
-    void *block = su_arena_alloc(&rec->arena, count, size);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory to rebuild displacements");
-    return block;
-}
+/* What memory is wanted for. */
+static const char purpose[] = "displacements";
 
 /* The flesh that carries the wanted skin vertices, ascending; slot[v] = -1 elsewhere. */
 static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t *list, int32_t *slot, su_error *err)
 {
     const su_model *model = rec->model;
     rec->skin_count = list ? count : model->nbar;
-    rec->skin_list = take(rec, rec->skin_count, sizeof *rec->skin_list, err);
-    rec->corner = take(rec, 4 * rec->skin_count, sizeof *rec->corner, err);
-    rec->bary = take(rec, 4 * rec->skin_count, sizeof *rec->bary, err);
-    if (!rec->skin_list || !rec->corner || !rec->bary) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->skin_list, rec->skin_count),
+                       SU_WANT(rec->corner, 4 * rec->skin_count), SU_WANT(rec->bary, 4 * rec->skin_count)));
     for (int64_t v = 0; v < model->n; v++) slot[v] = list || count ? -1 : 0;
     for (int64_t k = 0; k < rec->skin_count; k++) {
         int32_t s = rec->skin_list[k] = list ? list[k] : (int32_t)k;
@@ -87,8 +81,7 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
     }
     for (int64_t v = 0; v < model->n; v++)
         if (slot[v] == 0) slot[v] = (int32_t)rec->flesh++;
-    rec->chosen = take(rec, rec->flesh, sizeof *rec->chosen, err);
-    if (!rec->chosen) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->chosen, rec->flesh)));
     for (int64_t v = 0; v < model->n; v++)
         if (slot[v] >= 0) rec->chosen[slot[v]] = (int32_t)v;
     for (int64_t k = 0; k < 4 * rec->skin_count; k++) {
@@ -101,16 +94,12 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
 static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
-    int64_t poses = rec->model->m;
-    bool good = (w->near = take(rec, SU_POINT_WIDE * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->rotation = take(rec, SU_TURN_WIDE * flesh, sizeof(float), err)) &&
-                (w->nodes = take(rec, SU_TURN_WIDE * rec->patch.nodes, sizeof(float), err)) &&
-                (w->moved = take(rec, SU_POINT_WIDE * rec->patch.skin_count, sizeof(float), err)) &&
-                (w->w = take(rec, SU_REST_FRAMES * poses, sizeof(float), err)) &&
-                (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
-                (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
-                (w->u = take(rec, 3 * SU_RECONSTRUCT_BLOCK * flesh, sizeof(float), err));
-    return good ? SU_OK : SU_AGAIN;
+    return SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(w->near, SU_POINT_WIDE * rec->patch.vertex_count),
+                       SU_WANT(w->rotation, SU_TURN_WIDE * flesh), SU_WANT(w->nodes, SU_TURN_WIDE * rec->patch.nodes),
+                       SU_WANT(w->moved, SU_POINT_WIDE * rec->patch.skin_count),
+                       SU_WANT(w->w, SU_REST_FRAMES * rec->model->m), SU_WANT(w->scale, (1 + SU_RECONSTRUCT_BLOCK) * r),
+                       SU_WANT(w->coefficients, SU_RECONSTRUCT_BLOCK * m * r),
+                       SU_WANT(w->u, 3 * SU_RECONSTRUCT_BLOCK * flesh));
 }
 
 /* The basis, and what turns it at a pose. */
@@ -125,10 +114,9 @@ static su_status take_basis(su_reconstruct *rec, su_interpolation interpolation,
     int64_t most = 0;
     for (int64_t g = 0; g < model->d; g++)
         if (rec->basis.vertex_count[g] > most) most = rec->basis.vertex_count[g];
-    rec->sum = take(rec, 3 * most, sizeof *rec->sum, err);
-    if (!rec->sum || !(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->sum, 3 * most), SU_WANT(rec->slots, model->d)));
     for (int64_t g = 0; g < model->d; g++) {
-        if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) return SU_AGAIN;
+        SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->slots[g], rec->basis.vertex_count[g])));
         for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
     }
     return SU_OK;
@@ -142,7 +130,7 @@ static su_status take_rows(su_reconstruct *rec, su_error *err)
     su_skinning_frame frame = su_skinning_frame_of(model);
     double *row;
     rec->basis.m = 1, rec->basis.r = model->r;
-    if (!(rec->phi = take(rec, rec->flesh * K, sizeof *rec->phi, err))) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->phi, rec->flesh * K)));
     SU_TRY(SU_ALLOC(&row, K, "displacements", err));
     for (int64_t v = 0; v < rec->flesh; v++) {
         su_skinning_row(model, &frame, rec->chosen[v], row);
@@ -167,10 +155,8 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
     SU_GO(choose_flesh(rec, count, list, slot, err));
     SU_GO(su_is_skinning_model(model) ? take_rows(rec, err) : take_basis(rec, interpolation, set, slot, err));
-    status = SU_AGAIN;
-    if (!(rec->works = take(rec, rec->threads, sizeof *rec->works, err))) goto done;
+    SU_GO(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->works, rec->threads)));
     for (int k = 0; k < rec->threads; k++) SU_GO(create_work(rec, rec->works + k, err));
-    status = SU_OK;
     *out = rec;
     rec = NULL;
 done:
@@ -390,11 +376,10 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
     if (rec->skin_count != nbar || (u && rec->flesh != model->n))
         return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
     if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);
-    if (!rec->skin_block) {
-        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count, sizeof *rec->skin_block, err);
-        rec->u_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * nbar, sizeof *rec->u_block, err);
-        if (!rec->skin_block || !rec->u_block) return SU_AGAIN;
-    }
+    if (!rec->u_block)
+        SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err,
+                           SU_WANT(rec->skin_block, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count),
+                           SU_WANT(rec->u_block, SU_RECONSTRUCT_BLOCK * 3 * nbar)));
     if (!displacement && points) displacement = rec->u_block;
     if (sim->q) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
@@ -404,8 +389,8 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
                                      sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
                                      sim->q + first * sim->r, u, displacement, err));
-        if (sim->full > 0 && !rec->full && !(rec->full = take(rec, 3 * model->n, sizeof *rec->full, err)))
-            return SU_AGAIN;
+        if (sim->full > 0 && !rec->full)
+            SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->full, 3 * model->n)));
         for (int64_t k = 0; k < sim->full; k++) { /* corrected, or played in the full space */
             int64_t f = sim->full_frame[k] - first;
             if (f < 0 || f >= frames) continue;

@@ -16,12 +16,8 @@ void su_reduced_basis_free(su_reduced_basis *basis)
     memset(basis, 0, sizeof *basis);
 }
 
-static void *take(su_reduced_basis *basis, int64_t count, size_t size, su_error *err)
-{
-    void *block = su_arena_alloc(&basis->arena, count, size);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the reduced basis");
-    return block;
-}
+/* What memory is wanted for. */
+static const char purpose[] = "the reduced basis";
 
 /* Blocks with every vertex turned to its example pose: R_i U^_i, the paper's bases. */
 static su_status turn_blocks(const su_model *model, su_reduced_basis *basis, su_error *err)
@@ -30,8 +26,8 @@ static su_status turn_blocks(const su_model *model, su_reduced_basis *basis, su_
         return su_fail(err, SU_INPUT, "the model stores no rotations, which linear interpolation needs: make it again");
     for (int64_t g = 0; g < basis->d; g++) {
         int64_t modes = basis->first_mode[g + 1] - basis->first_mode[g], count = basis->vertex_count[g];
-        float *turned = take(basis, basis->m * modes * count * 3, sizeof *turned, err);
-        if (!turned) return SU_AGAIN;
+        float *turned;
+        SU_TRY(SU_TAKE_ALL(&basis->arena, purpose, err, SU_WANT(turned, basis->m * modes * count * 3)));
         for (int64_t i = 0; i < basis->m; i++)
             for (int64_t v = 0; v < count; v++) {
                 double R[9];
@@ -52,9 +48,9 @@ static su_status turn_blocks(const su_model *model, su_reduced_basis *basis, su_
 static su_status compute_gram(su_reduced_basis *basis, su_error *err)
 {
     int64_t m = basis->m, r = basis->r, n = basis->n;
-    double *gram = take(basis, m * m * r * r, sizeof *gram, err);
-    int32_t *where = take(basis, n, sizeof *where, err);
-    if (!gram || !where) return SU_AGAIN;
+    double *gram;
+    int32_t *where;
+    SU_TRY(SU_TAKE_ALL(&basis->arena, purpose, err, SU_WANT(gram, m * m * r * r), SU_WANT(where, n)));
     for (int64_t g = 0; g < basis->d; g++)
         for (int64_t h = g; h < basis->d; h++) {
             int64_t a0 = basis->first_mode[g], a1 = basis->first_mode[g + 1], na = basis->vertex_count[g];
@@ -83,25 +79,6 @@ static su_status compute_gram(su_reduced_basis *basis, su_error *err)
     return SU_OK;
 }
 
-/* S_i' S_j for all pairs of poses. */
-static su_status expand_factor(const su_model *model, su_reduced_basis *basis, su_error *err)
-{
-    int64_t m = basis->m, r = basis->r, rows = model->factor;
-    double *gram = take(basis, m * m * r * r, sizeof *gram, err);
-    if (!gram) return SU_AGAIN;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++)
-            for (int64_t row = 0; row < rows; row++) {
-                const double *left = model->gram_factor + (i * rows + row) * r;
-                const double *right = model->gram_factor + (j * rows + row) * r;
-                for (int64_t a = 0; a < r; a++)
-                    for (int64_t b = 0; b < r; b++) gram[((i * m + j) * r + a) * r + b] += left[a] * right[b];
-            }
-    basis->gram = gram;
-    basis->gram_is_expanded = true;
-    return SU_OK;
-}
-
 su_status su_reduced_basis_create(const su_model *model, su_interpolation interpolation, su_reduced_basis *basis,
                                   su_error *err)
 {
@@ -109,15 +86,11 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
         return su_fail(err, SU_INPUT, "linear interpolation needs a basis for each pose; the model has one for all");
     *basis = (su_reduced_basis){
         .m = model->bases, .r = model->r, .d = model->d, .n = model->n, .interpolation = interpolation};
-    su_status status = SU_AGAIN;
-    if (!(basis->first_mode = take(basis, model->d + 1, sizeof *basis->first_mode, err)) ||
-        !(basis->vertices = take(basis, model->d, sizeof *basis->vertices, err)) ||
-        !(basis->vertex_count = take(basis, model->d, sizeof *basis->vertex_count, err)) ||
-        !(basis->blocks = take(basis, model->d, sizeof *basis->blocks, err)) ||
-        !(basis->mass = take(basis, model->n, sizeof *basis->mass, err)) ||
-        !(basis->norms = take(basis, basis->m * basis->m * model->r, sizeof *basis->norms, err)))
-        goto done;
-    status = SU_OK;
+    su_status status;
+    SU_GO(SU_TAKE_ALL(&basis->arena, purpose, err, SU_WANT(basis->first_mode, model->d + 1),
+                      SU_WANT(basis->vertices, model->d), SU_WANT(basis->vertex_count, model->d),
+                      SU_WANT(basis->blocks, model->d), SU_WANT(basis->mass, model->n),
+                      SU_WANT(basis->norms, basis->m * basis->m * model->r)));
     for (int64_t k = 0; k < model->r; k++) basis->first_mode[model->mode_region[k] + 1]++;
     for (int64_t g = 0; g < model->d; g++) {
         basis->first_mode[g + 1] += basis->first_mode[g];
@@ -127,12 +100,8 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
     }
     su_lumped_mass(model->n, model->vertices, model->t, model->tets, model->density, basis->mass);
     if (interpolation == SU_LINEAR) SU_GO(turn_blocks(model, basis, err));
-    if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor))
-        SU_GO(compute_gram(basis, err));
-    else if (model->gram)
-        basis->gram = model->gram;
-    else
-        SU_GO(expand_factor(model, basis, err));
+    basis->gram = model->gram;
+    if (interpolation == SU_LINEAR || !model->gram) SU_GO(compute_gram(basis, err));
     for (int64_t k = 0; k < basis->m * basis->m; k++)
         for (int64_t a = 0; a < model->r; a++)
             basis->norms[k * model->r + a] = basis->gram[(k * model->r + a) * model->r + a];

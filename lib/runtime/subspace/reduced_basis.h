@@ -9,7 +9,6 @@
 #include "io/stage/model.h"
 #include "rig/interpolation.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* m is the number of bases: that of the example poses, or 1 for all of them; then b is not read and counts as 1.
@@ -24,7 +23,7 @@ typedef struct su_reduced_basis {
     double *mass;             /* (n) lumped masses, kg */
     double *norms;            /* (m,m,r) diagonals of the Gram matrices */
     const double *gram;       /* (m,m,r,r) */
-    bool gram_is_expanded;    /* from a factor: good to 1e-6 */
+
     su_arena arena;
 } su_reduced_basis;
 

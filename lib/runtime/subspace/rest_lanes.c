@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What memory is wanted for. */
+static const char purpose[] = "the rest shape";
+
 void su_rest_lanes_free(su_rest_lanes *lanes)
 {
     su_arena_free(&lanes->arena);
@@ -39,10 +42,11 @@ static su_status sort_by_skin(const su_rest_lanes *lanes, int32_t *order, su_err
 static su_status narrow_ring(su_rest_lanes *lanes, const su_mean_gradients *exact, su_error *err)
 {
     int64_t count = exact->start[exact->count];
-    int32_t *start = su_arena_alloc(&lanes->arena, exact->count + 1, sizeof *start);
-    int32_t *neighbour = su_arena_alloc(&lanes->arena, count, sizeof *neighbour);
-    float *coefficient = su_arena_alloc(&lanes->arena, 3 * count, sizeof *coefficient);
-    if (!start || !neighbour || !coefficient) return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
+    int32_t *start, *neighbour;
+    float *coefficient;
+    SU_TRY(SU_TAKE_ALL(&lanes->arena, purpose, err, SU_WANT(start, exact->count + 1), SU_WANT(neighbour, count),
+                       SU_WANT(coefficient, 3 * count)));
+
     for (int64_t k = 0; k <= exact->count; k++) start[k] = (int32_t)exact->start[k];
     for (int64_t j = 0; j < count; j++) neighbour[j] = exact->neighbour[j];
     for (int64_t j = 0; j < 3 * count; j++) coefficient[j] = (float)exact->coefficient[j];
@@ -59,8 +63,9 @@ static su_status take_ring(su_rest_lanes *lanes, su_error *err)
     if (patch->turned == 0) return SU_OK;
     if (patch->nodes > 0) {
         int64_t entries = patch->node_start[patch->turned];
-        float *weight = su_arena_alloc(&lanes->arena, entries, sizeof *weight);
-        if (!weight) return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
+        float *weight;
+        SU_TRY(SU_TAKE_ALL(&lanes->arena, purpose, err, SU_WANT(weight, entries)));
+
         for (int64_t j = 0; j < entries; j++) weight[j] = (float)patch->node_weight[j];
         lanes->rows = (su_node_rows){patch->turned, patch->node_start, patch->node, weight};
         return narrow_ring(lanes, &patch->gradients, err);
@@ -82,14 +87,12 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     *lanes = (su_rest_lanes){.patch = patch, .kernels = kernels};
     const su_rest_shape *shape = &patch->shape;
     int64_t count = patch->vertex_count, m = shape->m;
-    float *near = su_arena_alloc(&lanes->arena, 3 * count, sizeof *near);
-    float *weight = su_arena_alloc(&lanes->arena, shape->ties * count, sizeof *weight);
-    float *corrections = su_arena_alloc(&lanes->arena, 3 * m * count, sizeof *corrections);
-    int32_t *order = su_arena_alloc(&lanes->arena, count, sizeof *order);
-    if (!near || !weight || !corrections || !order) {
-        su_rest_lanes_free(lanes);
-        return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
-    }
+    float *near, *weight, *corrections;
+    int32_t *order;
+    su_status status;
+    SU_GO(SU_TAKE_ALL(&lanes->arena, purpose, err, SU_WANT(near, 3 * count), SU_WANT(weight, shape->ties * count),
+                      SU_WANT(corrections, 3 * m * count), SU_WANT(order, count)));
+
     lanes->ties = (su_rest_ties){.count = count,
                                  .m = m,
                                  .ties = shape->ties,
@@ -106,8 +109,9 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     for (int64_t v = 0; v < count; v++)
         for (int64_t k = 0; k < 3 * m; k++)
             corrections[3 * v * m + k] = (float)shape->corrections[3 * (k / 3 * count + v) + k % 3];
-    su_status status = sort_by_skin(lanes, order, err);
-    if (status == SU_OK) status = take_ring(lanes, err);
+    SU_GO(sort_by_skin(lanes, order, err));
+    SU_GO(take_ring(lanes, err));
+done:
     if (status != SU_OK) su_rest_lanes_free(lanes);
     return status;
 }

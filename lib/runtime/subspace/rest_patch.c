@@ -10,12 +10,8 @@ void su_rest_patch_free(su_rest_patch *patch)
     memset(patch, 0, sizeof *patch);
 }
 
-static void *take(su_rest_patch *patch, int64_t count, size_t size, su_error *err)
-{
-    void *block = su_arena_alloc(&patch->arena, count, size);
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory for a patch of the flesh");
-    return block;
-}
+/* What memory is wanted for. */
+static const char purpose[] = "a patch of the flesh";
 
 /* Numbers the chosen vertices, then the others of the tets that touch them; local[v] = -1 outside. */
 static su_status number_vertices(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
@@ -39,9 +35,8 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
     patch->wanted = count;
     patch->turned = turned;
     patch->vertex_count = total;
-    patch->vertices = take(patch, total, sizeof *patch->vertices, err);
-    patch->tets = take(patch, 4 * patch->tet_count, sizeof *patch->tets, err);
-    if (!patch->vertices || !patch->tets) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&patch->arena, purpose, err, SU_WANT(patch->vertices, total),
+                       SU_WANT(patch->tets, 4 * patch->tet_count)));
     for (int64_t v = 0; v < model->n; v++)
         if (local[v] >= 0) patch->vertices[local[v]] = (int32_t)v;
     int64_t kept = 0;
@@ -68,10 +63,8 @@ static su_status take_nodes(const su_model *model, const int32_t *vertices, int6
     if (all.nodes == 0 || turned == 0) return SU_OK;
     for (int64_t k = 0; k < turned; k++)
         entries += all.start[(vertices ? vertices[k] : k) + 1] - all.start[vertices ? vertices[k] : k];
-    if (!(patch->node_start = take(patch, turned + 1, sizeof *patch->node_start, err)) ||
-        !(patch->node = take(patch, entries, sizeof *patch->node, err)) ||
-        !(patch->node_weight = take(patch, entries, sizeof *patch->node_weight, err)))
-        return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&patch->arena, purpose, err, SU_WANT(patch->node_start, turned + 1),
+                       SU_WANT(patch->node, entries), SU_WANT(patch->node_weight, entries)));
     SU_GO(SU_ALLOC(&number, all.nodes, "nodes", err));
     SU_GO(su_node_gradients_create(model->n, model->vertices, model->t, model->tets, &all, &whole, err));
     for (int64_t k = 0; k < turned; k++)
@@ -87,9 +80,8 @@ static su_status take_nodes(const su_model *model, const int32_t *vertices, int6
         patch->node_start[k + 1] = (int32_t)at;
     }
     own->count = patch->nodes;
-    SU_GO(SU_ALLOC(&own->start, patch->nodes + 1, "nodes", err));
-    SU_GO(SU_ALLOC(&own->neighbour, used, "nodes", err));
-    SU_GO(SU_ALLOC(&own->coefficient, 3 * used, "nodes", err));
+    SU_GO(SU_ALLOC_ALL("nodes", err, SU_WANT(own->start, patch->nodes + 1), SU_WANT(own->neighbour, used),
+                       SU_WANT(own->coefficient, 3 * used)));
     for (int64_t k = 0; k < all.nodes; k++) {
         int64_t count = whole.start[k + 1] - whole.start[k];
         if (number[k] < 0) continue;
@@ -109,18 +101,16 @@ done:
 static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_error *err)
 {
     int64_t count = patch->vertex_count, ties = model->ties;
-    int32_t *local = take(patch, model->nbar, sizeof *local, err);
-    double *vertices = take(patch, 3 * count, sizeof *vertices, err);
-    int32_t *index = take(patch, ties * count, sizeof *index, err);
-    double *weight = take(patch, ties * count, sizeof *weight, err);
-    double *corrections = take(patch, model->m * count * 3, sizeof *corrections, err);
-    if (!local || !vertices || !index || !weight || !corrections) return SU_AGAIN;
+    int32_t *local, *index;
+    double *vertices, *weight, *corrections, *neutral;
+    SU_TRY(SU_TAKE_ALL(&patch->arena, purpose, err, SU_WANT(local, model->nbar), SU_WANT(vertices, 3 * count),
+                       SU_WANT(index, ties * count), SU_WANT(weight, ties * count),
+                       SU_WANT(corrections, model->m * count * 3)));
     for (int64_t v = 0; v < count; v++)
         for (int64_t c = 0; c < ties; c++) local[model->shepard_index[ties * patch->vertices[v] + c]] = 1;
     for (int64_t s = 0; s < model->nbar; s++) local[s] = local[s] ? (int32_t)patch->skin_count++ : -1;
-    patch->skin = take(patch, patch->skin_count, sizeof *patch->skin, err);
-    double *neutral = take(patch, 3 * patch->skin_count, sizeof *neutral, err);
-    if (!patch->skin || !neutral) return SU_AGAIN;
+    SU_TRY(SU_TAKE_ALL(&patch->arena, purpose, err, SU_WANT(patch->skin, patch->skin_count),
+                       SU_WANT(neutral, 3 * patch->skin_count)));
     for (int64_t s = 0; s < model->nbar; s++)
         if (local[s] >= 0) {
             patch->skin[local[s]] = (int32_t)s;

@@ -40,12 +40,11 @@ su_status su_shot_window_create(const su_shot *shot, const su_rest_patch *patch,
 {
     int64_t points = patch->skin_count, frames = span + SU_SHOT_FRAMES;
     *window = (su_shot_window){.shot = shot, .skin = patch->skin, .points = points, .frames = frames};
-    window->list = su_arena_alloc(&window->arena, points, sizeof *window->list);
-    window->frame = su_arena_alloc(&window->arena, frames, sizeof *window->frame);
-    window->positions = su_arena_alloc(&window->arena, frames * 3 * points, sizeof *window->positions);
-    if (window->arena.failed) {
+    su_status status = SU_TAKE_ALL(&window->arena, "skin points of a shot", err, SU_WANT(window->list, points),
+                                   SU_WANT(window->frame, frames), SU_WANT(window->positions, frames * 3 * points));
+    if (status != SU_OK) {
         su_arena_free(&window->arena);
-        return su_fail(err, SU_AGAIN, "not enough memory for %lld skin points of a shot", (long long)points);
+        return status;
     }
     for (int64_t k = 0; k < points; k++) window->list[k] = (int32_t)(k * frames);
     for (int64_t f = 0; f < frames; f++) window->frame[f] = -1;

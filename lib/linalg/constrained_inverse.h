@@ -6,12 +6,12 @@
  * = C Y. With K = P' L L' P and W = L^-1 P C' that is x = P' L^-T (I - Q Q') L^-1 P b,   W = Q R, an orthogonal
  * projection between the two halves of a solve. W has entries only on the paths of the contact's rows to the root of
  * the elimination tree, so Q is several times smaller than Y and stays in the cache. */
-#ifndef SU_REDUCE_CONSTRAINED_INVERSE_H
-#define SU_REDUCE_CONSTRAINED_INVERSE_H
+#ifndef SU_LINALG_CONSTRAINED_INVERSE_H
+#define SU_LINALG_CONSTRAINED_INVERSE_H
 
 #include "linalg/cholesky.h"
 #include "linalg/eigen.h"
-#include "reduce/modes/elimination.h"
+#include "linalg/elimination.h"
 
 #include <stdint.h>
 

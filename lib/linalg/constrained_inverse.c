@@ -1,4 +1,4 @@
-#include "reduce/modes/constrained_inverse.h"
+#include "linalg/constrained_inverse.h"
 
 #include "core/lapack.h"
 #include "core/memory.h"
@@ -206,8 +206,7 @@ static su_status projected_solve(su_constrained_inverse *inverse, int64_t column
     double *part = NULL, *inner = NULL;
     su_status status;
     if (rows == 0) return su_cholesky_solve(inverse->factor, columns, b, x, err);
-    SU_GO(SU_ALLOC(&part, count * columns, "constraints", err));
-    SU_GO(SU_ALLOC(&inner, rows * columns, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(part, count * columns), SU_WANT(inner, rows * columns)));
     SU_GO(su_cholesky_forward(inverse->factor, columns, b, x, err));
     for (int64_t c = 0; c < columns; c++)
         for (int64_t i = 0; i < count; i++) part[c * count + i] = x[c * size + inverse->active[i]];
@@ -266,8 +265,7 @@ su_status su_constrained_residual(const su_constrained_inverse *inverse, const d
     else
         memcpy(left, r, (size_t)size * sizeof *r);
     if (rows) {
-        SU_GO(SU_ALLOC(&part, count, "constraints", err));
-        SU_GO(SU_ALLOC(&inner, rows, "constraints", err));
+        SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(part, count), SU_WANT(inner, rows)));
         for (int64_t i = 0; i < count; i++) part[i] = left[inverse->touched[i]];
         for (int pass = 0; pass < 2; pass++) { /* what is taken out is far larger than what is left */
             cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->range, m, part, 1, 0, inner, 1);

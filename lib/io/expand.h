@@ -1,7 +1,7 @@
 /* From the welded skin in the root frame back to what the artist's program sees: source vertices, units, up axis,
  * space. */
-#ifndef SU_RUNTIME_EXPAND_H
-#define SU_RUNTIME_EXPAND_H
+#ifndef SU_IO_EXPAND_H
+#define SU_IO_EXPAND_H
 
 #include "core/error.h"
 #include "core/memory.h"

@@ -1,4 +1,4 @@
-#include "runtime/frame_window.h"
+#include "io/frame_window.h"
 
 #include "core/memory.h"
 
@@ -21,9 +21,8 @@ su_status su_frame_window_create(int64_t values, int reach, su_frame_window **ou
     su_status status;
     SU_TRY(SU_ALLOC(&w, 1, "frames", err));
     w->values = values, w->reach = reach, w->capacity = reach > 0 ? 2 * reach + 3 : 1;
-    SU_GO(SU_ALLOC(&w->frames, w->capacity, "frames", err));
-    SU_GO(SU_ALLOC(&w->cut, w->capacity, "frames", err));
-    SU_GO(SU_ALLOC(&w->slope, reach, "frames", err));
+    SU_GO(SU_ALLOC_ALL("frames", err, SU_WANT(w->frames, w->capacity), SU_WANT(w->cut, w->capacity),
+                       SU_WANT(w->slope, reach)));
     for (int i = 0; i < w->capacity; i++) SU_GO(SU_ALLOC(&w->frames[i], values, "frames", err));
     /* s'(k-1) + 4 s'(k) + s'(k+1) = 3 (f(k+1) - f(k-1)), solved by powers of z, the small root of z^2 + 4 z + 1 */
     const double z = sqrt(3.0) - 2.0;

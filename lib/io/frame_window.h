@@ -1,6 +1,6 @@
 /* A few frames around the one that is written, and the motion between them: velocities, and samples for motion blur. */
-#ifndef SU_RUNTIME_FRAME_WINDOW_H
-#define SU_RUNTIME_FRAME_WINDOW_H
+#ifndef SU_IO_FRAME_WINDOW_H
+#define SU_IO_FRAME_WINDOW_H
 
 #include "core/error.h"
 

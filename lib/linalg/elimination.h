@@ -4,8 +4,8 @@
  * directions. Z'KZ is then the stiffness of a mesh that is glued there, as sparse as K and smaller, and a constrained
  * solve costs what a free one does. (PSSD section 6 takes a null-space basis too, for rows of any kind, whose fill it
  * has to cut off.) */
-#ifndef SU_REDUCE_ELIMINATION_H
-#define SU_REDUCE_ELIMINATION_H
+#ifndef SU_LINALG_ELIMINATION_H
+#define SU_LINALG_ELIMINATION_H
 
 #include "linalg/sparse.h"
 

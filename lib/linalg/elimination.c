@@ -1,4 +1,4 @@
-#include "reduce/modes/elimination.h"
+#include "linalg/elimination.h"
 
 #include "core/memory.h"
 #include "core/order.h"
@@ -207,9 +207,8 @@ static su_status remaining_rows(const su_elimination *Z, const uint8_t *done, do
     for (int64_t r = 0; r < C->rows; r++)
         for (int64_t k = C->start[r]; k < C->start[r + 1] && !done[r]; k++)
             entries += Z->start[C->column[k] / 3 + 1] - Z->start[C->column[k] / 3];
-    SU_GO(SU_ALLOC(&out.start, C->rows + 1, "constraints", err));
-    SU_GO(SU_ALLOC(&out.column, entries, "constraints", err));
-    SU_GO(SU_ALLOC(&out.value, entries, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(out.start, C->rows + 1), SU_WANT(out.column, entries),
+                       SU_WANT(out.value, entries)));
     SU_GO(SU_ALLOC(&where, 3 * Z->kept, "constraints", err)); /* entry of each dof, plus 1 */
     int64_t write = 0;
     for (int64_t r = 0; r < C->rows; r++) {
@@ -249,10 +248,8 @@ static su_status assemble(const worker *w, int64_t vertices, su_elimination *Z, 
     su_status status;
     Z->vertices = vertices, Z->kept = 0;
     for (int64_t b = 0; b < w->bound_count; b++) entries += w->bound[b].count;
-    SU_GO(SU_ALLOC(&Z->start, vertices + 1, "constraints", err));
-    SU_GO(SU_ALLOC(&Z->column, entries, "constraints", err));
-    SU_GO(SU_ALLOC(&Z->weight, entries, "constraints", err));
-    SU_GO(SU_ALLOC(&kept_number, vertices, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(Z->start, vertices + 1), SU_WANT(Z->column, entries),
+                       SU_WANT(Z->weight, entries), SU_WANT(kept_number, vertices)));
     for (int64_t v = 0; v < vertices; v++)
         if (w->number[v] < 0) kept_number[v] = (int32_t)Z->kept++;
     for (int64_t v = 0; v < vertices; v++) {
@@ -277,11 +274,8 @@ su_status su_elimination_create(int64_t vertices, su_constraint_rows *C, su_elim
     uint8_t *done = NULL;
     su_status status;
     memset(Z, 0, sizeof *Z);
-    SU_GO(SU_ALLOC(&w.bound, C->rows / 3, "constraints", err));
-    SU_GO(SU_ALLOC(&w.bound_vertex, C->rows / 3, "constraints", err));
-    SU_GO(SU_ALLOC(&w.number, vertices, "constraints", err));
-    SU_GO(SU_ALLOC(&w.uses, vertices, "constraints", err));
-    SU_GO(SU_ALLOC(&done, C->rows, "constraints", err));
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(w.bound, C->rows / 3), SU_WANT(w.bound_vertex, C->rows / 3),
+                       SU_WANT(w.number, vertices), SU_WANT(w.uses, vertices), SU_WANT(done, C->rows)));
     for (int64_t v = 0; v < vertices; v++) w.number[v] = -1;
     double longest = longest_row(C);
     eliminate_all(&w, C, longest, done);
@@ -385,8 +379,8 @@ su_status su_elimination_reduce(const su_elimination *Z, const su_sparse *K, su_
         for (int c = 0; c < 3; c++)
             reduced->start[3 * q + c + 1] = reduced->start[3 * q + c] + 3 * (g.start[q + 1] - g.start[q]) - c;
     reduced->entries = reduced->start[reduced->size];
-    SU_GO(SU_ALLOC(&reduced->row, reduced->entries, "reduced stiffness", err));
-    SU_GO(SU_ALLOC(&reduced->value, reduced->entries, "reduced stiffness", err));
+    SU_GO(SU_ALLOC_ALL("reduced stiffness", err, SU_WANT(reduced->row, reduced->entries),
+                       SU_WANT(reduced->value, reduced->entries)));
     for (int64_t q = 0; q < Z->kept; q++)
         for (int c = 0; c < 3; c++)
             for (int64_t k = c; k < 3 * (g.start[q + 1] - g.start[q]); k++)

@@ -1,4 +1,4 @@
-#include "runtime/subspace/expand.h"
+#include "io/expand.h"
 
 #include "geometry/affine.h"
 
