@@ -386,7 +386,8 @@ static void stretches_are_the_full_simulation(void **unused)
     assert_near(difference(FRAMES * n3, u, full), 0, 1e-6 * largest(FRAMES * n3, full));
     assert_true(estimates[10] <= estimates[1]);
     su_full_stretches_free(&stretches);
-    play(&t, NULL, 1e-9, &stretches, SU_PLAY_TOLERANCE, 1, u, estimates); /* as bakes play: no eye sees the difference */
+    play(&t, NULL, 1e-9, &stretches, SU_PLAY_TOLERANCE, 1, u,
+         estimates); /* as bakes play: no eye sees the difference */
     assert_int_equal(stretches.frames, FRAMES);
     double loose = difference(FRAMES * n3, u, full) / largest(FRAMES * n3, full);
     printf("# Newton to %.0e: %.1e off\n", SU_PLAY_TOLERANCE, loose);
@@ -445,8 +446,8 @@ static void stretches_go_over_teleports(void **unused)
     }
 }
 
-/* Frames outside of stretches, and those that fade, are within the bound by the truth; where a stretch ends the estimate
- * goes on from what the full motion says, and stays as good as it was. */
+/* Frames outside of stretches, and those that fade, are within the bound by the truth; where a stretch ends the
+ * estimate goes on from what the full motion says, and stays as good as it was. */
 static void the_bound_is_kept(void **unused)
 {
     (void)unused;
@@ -465,7 +466,8 @@ static void the_bound_is_kept(void **unused)
     assert_true(stretches.count == 1 && stretches.stretch[0].first == 0);
     int64_t last = stretches.stretch[0].last;
     int within = 0, of = 0;
-    for (int64_t k = last; k < FRAMES; k++, of++) within += estimates[k] > 0.5 * error[k] && estimates[k] < 2 * error[k];
+    for (int64_t k = last; k < FRAMES; k++, of++)
+        within += estimates[k] > 0.5 * error[k] && estimates[k] < 2 * error[k];
     printf("# behind a stretch to frame %lld: %d of %d within a factor of two\n", (long long)last, within, of);
     assert_near(estimates[last], error[last], 1e-3 * error[last]);
     assert_true(10 * within >= 9 * of);

@@ -159,8 +159,7 @@ void su_reduced_motion_project(const su_reduced_motion *s, su_instant_basis *at,
                 double sum[TOGETHER];
                 int64_t some = modes - k < TOGETHER ? modes - k : TOGETHER;
                 dot_columns(3 * count, some, basis->blocks[g] + (i * modes + k) * 3 * count, of, sum);
-                for (int64_t j = 0; j < some; j++)
-                    out[first + k + j] += at->b[i] * at->scale[first + k + j] * sum[j];
+                for (int64_t j = 0; j < some; j++) out[first + k + j] += at->b[i] * at->scale[first + k + j] * sum[j];
             }
     }
 }
@@ -175,7 +174,8 @@ void su_reduced_motion_mass(const su_reduced_motion *s, const su_instant_basis *
 }
 
 /* Rows of U(p) at the corners, (corners,3,r). */
-SU_CLONES static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, const double *turn, double *rows)
+SU_CLONES static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, const double *turn,
+                                  double *rows)
 {
     int64_t r = s->basis.r;
     for (int64_t c = 0; c < s->corners; c++) {

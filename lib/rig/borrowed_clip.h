@@ -18,14 +18,14 @@ typedef struct su_borrowed {
 #define SU_ELSEWHERE 0.02 /* of the larger of the two distances to the parent */
 
 /* Tracks of `clip` for the nodes of `scene` that have the same names (or the same behind "namespace:"), the k-th of a
- * name for the k-th. Where none has, programs may have put other words in front of all, and where most have not, numbers behind
- * them (rig/same_names.h): what half of the nodes that move are found by, at least, and the most of them, counts as the
- * same. Nodes move in their parents as they do there; where the other skeleton has the same axes and other
- * proportions, joints keep the places that they have here in their parents, and ways are taken in the size of the body.
- * Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints in place.
- * What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts. The clip
- * is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then. SU_INPUT
- * where no node is found. */
+ * name for the k-th. Where none has, programs may have put other words in front of all, and where most have not,
+ * numbers behind them (rig/same_names.h): what half of the nodes that move are found by, at least, and the most of
+ * them, counts as the same. Nodes move in their parents as they do there; where the other skeleton has the same axes
+ * and other proportions, joints keep the places that they have here in their parents, and ways are taken in the size of
+ * the body. Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints
+ * in place. What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts.
+ * The clip is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then.
+ * SU_INPUT where no node is found. */
 su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
                          su_borrowed *report, su_error *err);
 
