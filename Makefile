@@ -99,7 +99,7 @@ $(BUILD)/lib/geometry/%.o $(BUILD)/lib/contact/%.o: CFLAGS += $(if $(SAN)$(COVER
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
 $(BUILD)/lib/fem/tet_lanes.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_blocks.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/cholesky_half.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 $(BUILD)/lib/geometry/rotation_lanes.o: CFLAGS += -Wno-psabi
-$(BUILD)/lib/estimate/reduced_motion.o $(BUILD)/lib/rig/shot.o $(BUILD)/lib/rig/rest_shape.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3)
+$(BUILD)/lib/estimate/reduced_motion.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3)
 
 $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)

@@ -7,7 +7,6 @@
 #include "rig/shot.h"
 
 #include "core/memory.h"
-#include "core/vector_clones.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -305,50 +304,23 @@ su_shot_weights su_shot_weights_at(const su_shot *shot, int64_t frame, double fr
     return out;
 }
 
-/* out (count) = the sum over frames of factor[f] points[stride f + c]. */
-SU_CLONES static void combine_frames(int64_t frames, const double *factor, const float *points, int64_t stride,
-                                     int64_t count, double *out)
-{
-    enum { BLOCK = 512 }; /* columns at a time: sums stay in the nearest cache */
-    for (int64_t from = 0; from < count; from += BLOCK) {
-        int64_t some = count - from < BLOCK ? count - from : BLOCK;
-        double *sum = out + from;
-        memset(sum, 0, (size_t)some * sizeof *sum);
-        for (int64_t f = 0; f < frames; f++) {
-            const float *at = points + stride * f + from;
-            for (int64_t c = 0; c < some; c++) sum[c] += factor[f] * (double)at[c];
-        }
-    }
-}
-
-/* What each of the frames from *first on counts in the spline: differences of differences written out. Returns how many
- * there are. */
-static int64_t frame_factors(const su_shot_weights *at, int64_t *first, double factor[SU_SHOT_FRAMES])
-{
-    int64_t base = at->count > 0 && at->first - 1 < at->frame ? at->first - 1 : at->frame;
-    int64_t end = at->there != 0.0 ? at->next + 1 : at->frame + 1;
-    if (at->count > 0 && at->first + at->count + 1 > end) end = at->first + at->count + 1;
-    memset(factor, 0, SU_SHOT_FRAMES * sizeof *factor);
-    factor[at->frame - base] += at->here;
-    if (at->there != 0.0) factor[at->next - base] += at->there;
-    for (int64_t i = 0; i < at->count; i++) {
-        double *middle = factor + (at->first + i - base);
-        middle[-1] += at->bend[i], middle[0] -= 2 * at->bend[i], middle[1] += at->bend[i];
-    }
-    *first = base;
-    return end - base;
-}
-
 static void sample_skin(const su_shot *shot, const su_shot_weights *at, int64_t count, const int32_t *list,
                         const double *p, double *skin)
 {
-    int64_t columns = 3 * shot->nbar, first;
-    double factor[SU_SHOT_FRAMES];
-    int64_t frames = frame_factors(at, &first, factor);
-    const float *points = su_shot_points(shot, first);
-    if (!list) combine_frames(frames, factor, points, columns, 3 * count, skin);
-    for (int64_t k = 0; list && k < count; k++)
-        combine_frames(frames, factor, points + 3 * (int64_t)list[k], columns, 3, skin + 3 * k);
+    int64_t columns = 3 * shot->nbar;
+    const float *here = su_shot_points(shot, at->frame), *there = su_shot_points(shot, at->next);
+    const float *bent = at->count > 0 ? su_shot_points(shot, at->first) : here;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t from = 3 * (list ? (int64_t)list[k] : k);
+        double sum[3];
+        for (int c = 0; c < 3; c++) sum[c] = at->here * (double)here[from + c] + at->there * (double)there[from + c];
+        const float *f = bent + from;
+        for (int64_t i = 0; i < at->count; i++, f += columns)
+            for (int c = 0; c < 3; c++)
+                sum[c] +=
+                    at->bend[i] * (((double)f[c - columns] - (double)f[c]) - ((double)f[c] - (double)f[c + columns]));
+        memcpy(skin + 3 * k, sum, sizeof sum);
+    }
     double weights[SU_SHOT_SCULPTS];
     const double *shapes = NULL;
     int64_t sculpts = su_shot_sculpts(shot, p, weights, &shapes);
