@@ -51,6 +51,21 @@ static void equal_runs_have_no_error(void **unused)
     su_compare_free(c);
 }
 
+/* A pose that is held: without their means both runs are rounding, which must not become an error. */
+static double held(int k, int i) { return 0.1 * (i + 1) + (k % 2 ? 1e-17 : 0.0); }
+static double held_off(int k, int i) { return 1.01 * 0.1 * (i + 1) + (k % 2 ? 1e-16 : 0.0); }
+
+static void a_pose_that_is_held_is_off_by_what_it_is_off(void **unused)
+{
+    (void)unused;
+    su_compare *c = compare(held_off, held);
+    su_compare_total total = su_compare_result(c);
+    assert_near(total.plain, 0.01, 1e-12);
+    assert_true(total.mean_removed == 0.0 && total.mass_mean_removed == 0.0);
+    assert_near(total.error, 0.01, 1e-12);
+    su_compare_free(c);
+}
+
 static void a_scaled_run_is_off_by_its_factor(void **unused)
 {
     (void)unused;
@@ -118,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_runs_have_no_error),
+        cmocka_unit_test(a_pose_that_is_held_is_off_by_what_it_is_off),
         cmocka_unit_test(a_scaled_run_is_off_by_its_factor),
         cmocka_unit_test(the_frame_mean_is_removed_from_each_run),
         cmocka_unit_test(mass_weighs_vertices),

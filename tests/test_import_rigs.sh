@@ -59,6 +59,10 @@ done
 supple import -q fbx-bare.fbx --clip nothing.fbx -o x.npz 2>log.txt
 [ $? = 3 ] && grep -q "nothing.fbx: cannot open" log.txt
 ok $? "a motion that is not there"
+sed 's/FBXVersion: 7[0-9]*/FBXVersion: 6100/; s/FBX 7\.[0-9.]*/FBX 6.1.0/' fbx-text.fbx >old.fbx
+supple import -q old.fbx -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "old.fbx: an FBX file older than version 7.1 (2011); convert it" log.txt
+ok $? "an FBX of before 2011 is refused with what to do"
 sed 's/Model::knee/Model::elbow/' fbx-text.fbx >elbow.fbx && supple import fbx-bare.fbx --clip elbow.fbx --progress none -o x.npz 2>log.txt &&
     grep -q "warning: elbow.fbx: 1 of the nodes that it moves are not in fbx-bare.fbx and were left out, 'elbow' first" log.txt
 ok $? "a joint that the character does not have is named"

@@ -38,6 +38,25 @@ static void joints_are_read_by_their_words(void **unused)
         {"handle", 0},
         {"Shoulder.L", 0},
         {"Chest", 0},
+        {"t\xc3\xaate", 30},   /* a head in French */
+        {"te\xcc\x82te", 30},  /* the same, its accent taken apart */
+        {"T\xc3\x8aTE_1", 30}, /* in capitals */
+        {"main droite", 30},   /* a hand with its side; a root without */
+        {"Main_00", 0},
+        {"Main.L", 0},
+        {"Sch\xc3\xa4"
+         "del",
+         30},
+        {"Fu\xc3\x9f_rechts", 30},
+        {"avant-bras gauche", 3},
+        {"cabe\xc3\xa7"
+         "a",
+         30},
+        {"dedos.R", 30},
+        {"mejilla_izq", 1},
+        {"cuisse gauche", 0},
+        {"\xe9\xa0\xad", 0}, /* in Japanese: not known, and harmless */
+        {"\xc3", 0},
         {"", 0},
         {NULL, 0},
     };

@@ -17,7 +17,8 @@ typedef struct su_compare_frame {
 } su_compare_frame;
 
 typedef struct su_compare_total {
-    double plain, mass, mean_removed, mass_mean_removed; /* relative L2 over frames and vertices */
+    double plain, mass, mean_removed, mass_mean_removed; /* relative L2 over frames and vertices; without means 0
+                                                          * where the reference never leaves its own */
     double error;                                        /* the largest of the four */
     double velocity;                                     /* relative L2 of velocities */
     double skin_error, skin_largest;                     /* m, over the shot */

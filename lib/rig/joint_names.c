@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Over soft flesh. STIFF is what made hands, feet and skulls stand still where flesh was let loose at 4 Hz (measured on
- * characters of public repositories: thirty times; docs/reduction.md); LIMB for what has bone under little flesh. */
+/* Words are English, then French, German, Spanish, Portuguese and Italian without accents (main is a hand where a side
+ * stands behind it: Main is many a root). Over soft flesh. STIFF is what made hands, feet and skulls stand still where
+ * flesh was let loose at 4 Hz (measured on characters of public repositories: thirty times; docs/reduction.md); LIMB
+ * for what has bone under little flesh. */
 static const double STIFF = 30, LIMB = 3, SOFT = 1;
 
 typedef struct part_words {
@@ -15,15 +17,24 @@ typedef struct part_words {
 } part_words;
 
 static const part_words parts[] = {
-    {&SOFT, " cheek jowl ear trunk wattle dewlap crest belly stomach abdomen breast boob bust butt buttock glute bum "
-            "fat muscle "},
+    {&SOFT,
+     " cheek jowl ear trunk wattle dewlap crest belly stomach abdomen breast boob bust butt buttock glute bum "
+     "fat muscle "
+     "joue wange mejilla bochecha guancia oreille ohr oreja orelha orecchio ventre bauch barriga pancia sein fesse "},
     {&STIFF,
      " head forehead skull cranium jaw chin face eye eyeball eyelid eyebrow brow lid lip mouth teeth tooth fang "
      "tongue nose nostril muzzle snout beak hair braid ponytail bang beard mustache horn antler tusk antenna "
      "hat helmet crown hood glasses hand wrist palm finger thumb index middle ring pinky foot feet toe ankle "
      "ball heel hoof paw claw talon nail pastern fetlock fin weapon sword axe shield gun staff bow prop item "
-     "handslot "},
-    {&LIMB, " forearm lowerarm shin lowerleg knee elbow hock "},
+     "handslot "
+     "tete kopf cabeza cabeca testa crane schadel machoire kiefer mandibula visage gesicht oeil auge ojo olho occhio "
+     "nez nase nariz naso bouche mund boca bocca langue zunge lengua lingua cheveu haar pelo cabello cabelo capelli "
+     "maindroite maingauche mano mao doigt dedo dito pouce daumen pulgar pollice polegar poignet handgelenk muneca "
+     "polso pied fus fuss pie piede orteil zehe cheville knochel tobillo caviglia tornozelo sabot huf griffe kralle "
+     "epee schwert espada spada bouclier escudo scudo chapeau sombrero "},
+    {&LIMB, " forearm lowerarm shin lowerleg knee elbow hock "
+            "avantbras unterarm antebrazo antebraco avambraccio unterschenkel schienbein genou knie rodilla joelho "
+            "ginocchio coude ellbogen codo cotovelo gomito "},
     {NULL, NULL},
 };
 
@@ -63,6 +74,21 @@ static double stiffness_of(const part_words *part, const char *word, size_t leng
     return found;
 }
 
+/* Letters with accents, U+00C0 to U+00FF, are 0xC3 and another byte in UTF-8; the names of parts are without. */
+enum { LATIN = 0xC3, MARKS = 0xCC, MORE_MARKS = 0xCD };
+
+static char plain_letter(unsigned char second)
+{
+    static const char letters[] = "AAAAAAACEEEEIIIIDNOOOOO_OUUUUYTsaaaaaaaceeeeiiiidnooooo_ouuuuyty";
+    return second >= 0x80 && second < 0xC0 ? letters[second - 0x80] : '_';
+}
+
+/* An accent that stands behind its letter (U+0300 to U+036F; file systems and some programs take letters apart). */
+static bool is_mark(unsigned char c, unsigned char next)
+{
+    return (c == MARKS && next >= 0x80) || (c == MORE_MARKS && next >= 0x80 && next < 0xB0);
+}
+
 /* What a name says by one of the lists, 0: nothing. */
 static double stiffness_of_name(const part_words *part, const char *name)
 {
@@ -71,11 +97,19 @@ static double stiffness_of_name(const part_words *part, const char *name)
     size_t first[WORDS + 1], length = 0;
     int words = 0;
     if (!name) return 0;
+    bool within = false, small = false; /* whether the letter before was one, and no capital */
     for (size_t i = 0; name[i] && length < LONGEST && words < WORDS; i++) {
-        unsigned char c = (unsigned char)name[i], before = i ? (unsigned char)name[i - 1] : 0;
-        if (!isalpha(c)) continue;
-        if (!isalpha(before) || (isupper(c) && islower(before))) first[words++] = length;
-        letters[length++] = (char)tolower(c);
+        unsigned char c = (unsigned char)name[i];
+        if (is_mark(c, (unsigned char)name[i + 1])) {
+            i++;
+            continue;
+        }
+        if (c == LATIN && name[i + 1]) c = (unsigned char)plain_letter((unsigned char)name[++i]);
+        if (isalpha(c)) {
+            if (!within || (isupper(c) && small)) first[words++] = length;
+            letters[length++] = (char)tolower(c);
+        }
+        within = isalpha(c), small = islower(c);
     }
     first[words] = length;
     /* The last word that says something: in LeftHandRing a finger, in Head_Cheek a cheek; two words may be one. */
@@ -111,7 +145,7 @@ static bool is_head(int64_t bones, const char *const *names, const int32_t *pare
 /* What necks are called, what begins where they do, and a skull. */
 static const part_words of_necks[] = {{&SOFT, " spine neck vertebra "}, {NULL, NULL}};
 static const part_words of_arms[] = {{&SOFT, " arm upperarm forearm shoulder clavicle collar scapula "}, {NULL, NULL}};
-static const part_words skulls[] = {{&STIFF, " head skull "}, {NULL, NULL}};
+static const part_words skulls[] = {{&STIFF, " head skull tete kopf cabeza cabeca testa "}, {NULL, NULL}};
 
 /* In a rig that calls nothing a head, the end of its spine or neck past the joint that arms begin at is one, though it
  * carries nothing (Rigify's spine.006 without the bones of a face). */
@@ -162,9 +196,11 @@ typedef struct limb {
 } limb;
 
 static const limb limbs[] = {
-    {{{&STIFF, " hand wrist palm finger thumb paw hoof claw "}, {NULL, NULL}},
+    {{{&STIFF, " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "},
+      {NULL, NULL}},
      {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
-    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock "}, {NULL, NULL}},
+    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "},
+      {NULL, NULL}},
      {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
 };
 

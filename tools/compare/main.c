@@ -272,15 +272,24 @@ done:
     return status;
 }
 
+/* One line: in per cent, or in words where the reference is zero and there is nothing to be relative to. */
+static void print_relative(FILE *out, const char *label, double value, const char *note)
+{
+    if (isinf(value))
+        fprintf(out, "%-30s         - %%   the reference does not move, the run does\n", label);
+    else
+        fprintf(out, "%-30s %9.4f %%%s\n", label, 100.0 * value, note);
+}
+
 static void print_result(FILE *out, const job *j, const su_compare_total *total)
 {
     fprintf(out, "%s against %s, %lld frames\n", su_base_name(j->run.path), su_base_name(j->reference.path),
             (long long)j->anim.F);
-    fprintf(out, "relative L2 error of u         %9.4f %%   the largest of the four\n", 100.0 * total->error);
-    fprintf(out, "  plain                        %9.4f %%\n", 100.0 * total->plain);
-    fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * total->mass);
-    fprintf(out, "  frame mean removed           %9.4f %%\n", 100.0 * total->mean_removed);
-    fprintf(out, "  both                         %9.4f %%\n", 100.0 * total->mass_mean_removed);
+    print_relative(out, "relative L2 error of u", total->error, "   the largest of the four");
+    print_relative(out, "  plain", total->plain, "");
+    print_relative(out, "  mass-weighted", total->mass, "");
+    print_relative(out, "  frame mean removed", total->mean_removed, "");
+    print_relative(out, "  both", total->mass_mean_removed, "");
     if (j->projection) {
         fprintf(out, "reference projected on the basis of the run\n");
         fprintf(out, "  plain                        %9.4f %%\n", 100.0 * j->projection_error);
@@ -291,7 +300,7 @@ static void print_result(FILE *out, const job *j, const su_compare_total *total)
                 "error estimated / true         %9.4f     median of the frames; %.2f and %.2f at 10 and 90 %%, %.0f %% "
                 "within a factor of two\n",
                 j->estimate.median, j->estimate.low, j->estimate.high, 100 * j->estimate.within);
-    fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
+    print_relative(out, "relative L2 error of velocity", total->velocity, "");
     double motion = total->skin_motion > 0 ? 100.0 / total->skin_motion : 0;
     fprintf(out, "skin error, RMS                %9.4f mm  %.2f %% of the largest displacement\n",
             1e3 * total->skin_error, motion * total->skin_error);

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char OLD_FBX[] = "FBX-DOM unsupported, old format version"; /* assimp's words for FBX 6.1 and before */
+
 /* ---- the child ---- */
 
 /* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. It
@@ -107,8 +109,14 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
         char text[800];
         snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);
         flatten(text);
-        status = su_fail(err, bytes[0] == 2 ? SU_AGAIN : SU_INPUT, "%s: cannot read it: %s", path,
-                         text[0] ? text : "unknown reason");
+        if (strstr(text, OLD_FBX))
+            status = su_fail(err, SU_INPUT,
+                             "%s: an FBX file older than version 7.1 (2011); convert it to a newer one with "
+                             "Autodesk's FBX Converter, Maya or MotionBuilder",
+                             path);
+        else
+            status = su_fail(err, bytes[0] == 2 ? SU_AGAIN : SU_INPUT, "%s: cannot read it: %s", path,
+                             text[0] ? text : "unknown reason");
     } else if (result.code != 0 || count == 0) {
         status = su_fail(err, SU_INPUT, "%s: the parser gave up (status %d)", path, result.code);
     } else if ((status = su_scene_decode(bytes + 1, count - 1, scene, err)) != SU_OK ||
