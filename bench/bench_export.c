@@ -35,7 +35,7 @@ static double measure(const character *c, bool all, int64_t *carrying, double *s
     }
     for (int b = 0; b < BATCHES; b++) {
         double start = seconds();
-        su_reconstruct_frames(rec, FRAMES, skin, w, w, q, u, out, &err);
+        su_reconstruct_frames(rec, FRAMES, skin, w, w, q, u, out);
         times[b] = (seconds() - start) / FRAMES;
     }
     free(skin), free(w), free(q), free(out), free(u);

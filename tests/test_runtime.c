@@ -256,9 +256,8 @@ static void rebuild_displacements(const variant *v)
         su_shot_sample(s.shot, k, 0, count, needed, some + 3 * k * count, NULL, NULL, NULL);
     for (int64_t k = 0; k < FRAMES; k += 5) {
         int64_t frames = FRAMES - k < 5 ? FRAMES - k : 5;
-        assert_int_equal(su_reconstruct_frames(rec, frames, some + 3 * k * count, r.sim.weights + 3 * k,
-                                               r.sim.basis_weights + 3 * k, r.sim.q + 13 * k, NULL, out + 9 * k, NULL),
-                         SU_OK);
+        su_reconstruct_frames(rec, frames, some + 3 * k * count, r.sim.weights + 3 * k, r.sim.basis_weights + 3 * k,
+                              r.sim.q + 13 * k, NULL, out + 9 * k);
     }
     /* skin vertices are flesh vertices here */
     for (int64_t k = 0; k < FRAMES; k++)

@@ -619,10 +619,11 @@ static void local_modes_are_those_of_their_regions(void **state)
            *V = take(MODES * n), *defined = defined_rows(&b, &rig);
     const int64_t modes[REGIONS] = {EACH, EACH};
     const su_skinning_regions regions = {REGIONS, weight, modes};
+    const su_local_rig local = {&rig, b.mass, b.leak};
     int32_t region[MODES];
     su_error err = {0};
     solve(&problem, global, V, NULL);
-    if (su_local_skinning_modes(&problem, &rig, b.mass, b.leak, &regions, values, W, region, NULL, NULL, &err))
+    if (su_local_skinning_modes(&problem, &local, &regions, values, W, region, NULL, NULL, &err))
         fail_msg("%s", err.text);
     assert_true(seen(&b, defined, 10 * BONES, W) < 1e-6); /* rows that depend on others to that are dropped */
     for (int k = 1; k < MODES; k++) assert_true(values[k] >= values[k - 1]);
@@ -688,8 +689,7 @@ static void local_modes_carry_what_happens_in_one_place(void **state)
         weight[v] = square < 0.16, bump[v] = exp(-square / 0.04);
     }
     solve(&problem, values, V, NULL);
-    if (su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    if (su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, NULL, &err)) fail_msg("%s", err.text);
     assert_true(left_of(&b, W, bump) < 0.6 * left_of(&b, V, bump));
     free(weight), free(W), free(V), free(bump);
     body_free(&b);
@@ -805,8 +805,7 @@ static void regions_too_small_are_told(void **state)
     const su_skinning_regions regions = {1, weight, &modes};
     su_error err = {0};
     weight[b.box.n - 1] = 1;
-    assert_int_equal(su_local_skinning_modes(&problem, NULL, NULL, NULL, &regions, values, W, NULL, NULL, NULL, &err),
-                     SU_INPUT);
+    assert_int_equal(su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, NULL, &err), SU_INPUT);
     assert_non_null(strstr(err.text, "region 1: "));
     su_handle *handles;
     assert_int_equal(su_handles_spread(b.box.n, b.box.vertices, b.held, b.box.n, &handles, &err), SU_INPUT);

@@ -257,7 +257,7 @@ static su_status project(su_tool *tool, job *j)
             const double *b = run->basis_weights ? run->basis_weights : run->weights;
             memcpy(p.b + i * model->m, b + k * model->m, (size_t)model->m * sizeof *p.b);
         }
-        SU_GO(su_reconstruct_frames(j->run.reconstruct, r, p.skin, p.w, p.b, p.unit, p.columns, NULL, err));
+        su_reconstruct_frames(j->run.reconstruct, r, p.skin, p.w, p.b, p.unit, p.columns, NULL);
         SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1, j->reference.u, NULL,
                                   NULL, err));
         SU_GO(project_frame(&p, model, j->mass, j->reference.u, err));

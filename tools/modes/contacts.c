@@ -10,13 +10,12 @@ su_status detect_contacts(job *j)
 {
     su_error *err = &j->tool->err;
     int64_t n = j->tet.n, rows = 0, entries = 0;
-    double diagonal = su_box_diagonal(n, j->tet.vertices),
-           edge = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
+    double diagonal = su_box_diagonal(n, j->tet.vertices);
     uint8_t *held;
     bool itself = j->set->contact != CONTACT_NONE;
     j->touching.kind = itself ? (su_contact_kind)(j->set->contact - 1) : SU_CONTACT_SLIDING;
     j->touching.tolerance = j->set->tolerance * diagonal;
-    j->touching.depth = j->set->depth > 0 ? j->set->depth * diagonal : edge;
+    j->touching.depth = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
     j->touching.apart = 4 * (j->touching.tolerance + j->touching.depth);
     SU_TRY(SU_FILE_ALLOC(&j->modes.file, &held, n, err));
     for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;

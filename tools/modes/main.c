@@ -296,7 +296,7 @@ static su_status make_meta(job *j)
     if (j->handles) {
         json_object_set(meta, "region_names", names);
         json_object_set_new(meta, "eta", json_real(j->set->eta));
-        json_object_set_new(meta, "kappa", json_real(j->set->kappa));
+        json_object_set_new(meta, "kappa", json_real(SU_REGION_FADE));
     }
     json_decref(names);
     json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
@@ -319,7 +319,7 @@ static su_status check_use(su_tool *tool, const settings *set)
     if (set->motion.count == 0)
         return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
     if (set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
-        set->poses.count || set->reuse || set->responses >= 0 || set->matrices || set->keep_rigid)
+        set->poses.count || set->reuse || set->matrices || set->keep_rigid)
         return su_fail(err, SU_USAGE,
                        "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it");
     return SU_OK;
@@ -426,7 +426,7 @@ done:
 }
 
 /* What is asked for; holds the defaults until the command line is read. */
-static settings set = {.shapes = 10, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
+static settings set = {.shapes = 10, .tolerance = 0.005, .eta = 0.1};
 
 static const su_option options[] = {
     {.name = "modes",
@@ -521,13 +521,6 @@ static const su_option options[] = {
      .help = "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
              "modes have room for contact (default: none)."},
     SU_GRAVITY_OPTIONS(set.sim),
-    {.name = "responses",
-     .kind = SU_OPT_INT,
-     .target = &set.responses,
-     .argument = "N",
-     .low = -1,
-     .high = 2000,
-     .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
     {.name = "pose",
      .kind = SU_OPT_LIST,
      .target = &set.poses,
@@ -585,13 +578,6 @@ static const su_option options[] = {
      .low = 0,
      .high = 0.99,
      .help = "weight at which a region ends (default: 0.1)."},
-    {.name = "kappa",
-     .kind = SU_OPT_NUMBER,
-     .target = &set.kappa,
-     .argument = "K",
-     .low = 0.01,
-     .high = 10,
-     .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
     {.name = "contact",
      .kind = SU_OPT_CHOICE,
      .target = &set.contact,
@@ -623,14 +609,6 @@ static const su_option options[] = {
      .low = 0,
      .high = 0.2,
      .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
-    {.name = "contact-depth",
-     .kind = SU_OPT_NUMBER,
-     .target = &set.depth,
-     .argument = "SHARE",
-     .low = 0,
-     .high = 0.5,
-     .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean "
-             "edge)."},
     {.name = "dump-matrices",
      .kind = SU_OPT_TEXT,
      .target = &set.matrices,

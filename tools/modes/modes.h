@@ -11,6 +11,7 @@
 #include "reduce/modes/contact.h"
 #include "reduce/modes/handles.h"
 #include "reduce/modes/pose_modes.h"
+#include "reduce/modes/regions.h"
 #include "reduce/modes/shot_loads.h"
 #include "reduce/training_plan.h"
 
@@ -20,12 +21,11 @@ enum { KIND_LINEAR, KIND_SKINNING }; /* --kind */
 
 typedef struct settings {
     int r, linear, contact;
-    double tolerance, depth, eta, kappa;
+    double tolerance, eta;
     const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
     su_list poses, shots, motion, planes, colliders;
     bool play;          /* shots alone, into a PLAYED file */
     const char *played; /* such a file, in place of playing */
-    int responses;
     bool keep_rigid;
     int covariance;   /* of skinning modes, su_covariance */
     int kind, shapes; /* KIND_...; principal shapes of a rig without bones */

@@ -4,7 +4,6 @@
 #include "core/threads.h"
 #include "geometry/mat3.h"
 #include "io/stage/poses.h"
-#include "reduce/modes/regions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,8 +79,7 @@ su_status share_modes(job *j)
     SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
     for (int64_t h = 0; h < d && j->set->shots.count; h++) {
         int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = j->set->responses < 0 ? (int64_t)(j->plan.response_share * (double)j->r[h] + whole)
-                                               : (j->set->responses + d - 1) / d;
+        int64_t wanted = (int64_t)(j->plan.response_share * (double)j->r[h] + whole);
         j->responses[h] = wanted < room ? wanted : room;
     }
     return SU_OK;
@@ -102,7 +100,7 @@ su_status region_weights(job *j)
         int iterations;
         SU_TRY(su_bounded_biharmonic(&(su_tet_mesh){n, j->tet.t, j->tet.vertices, j->tet.tets}, d, region_of, W,
                                      &iterations, j->tool->threads, err));
-        su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
+        su_region_sharpen(d * n, W, j->set->eta, SU_REGION_FADE);
         su_stats_stage(j->tool, "regions", su_seconds() - started);
         su_stats_integer(j->tool, "region_iterations", iterations);
     } else {

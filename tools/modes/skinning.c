@@ -14,7 +14,6 @@
 #include "linalg/principal.h"
 #include "reduce/modes/complementarity.h"
 #include "reduce/modes/local_skinning.h"
-#include "reduce/modes/regions.h"
 #include "reduce/modes/rig_residuals.h"
 #include "reduce/modes/skinning_modes.h"
 
@@ -296,7 +295,7 @@ static su_status weigh_regions(job *j, local_regions *l)
     SU_GO(su_handle_vertices(tet->n, tet->vertices, tet->t, tet->tets, j->handle_count, j->handles, region_of, err));
     SU_GO(su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, count, region_of, l->weight,
                                 NULL, j->tool->threads, err));
-    su_region_sharpen(count * tet->n, l->weight, j->set->eta, j->set->kappa);
+    su_region_sharpen(count * tet->n, l->weight, j->set->eta, SU_REGION_FADE);
     l->regions.weight = l->weight;
     for (int64_t v = 0; v < tet->n; v++) {
         bool in = false;
@@ -358,8 +357,9 @@ su_status skinning_run(job *j)
                                          .covariance = (su_covariance)set->covariance};
     if (local.regions.count) {
         SU_GO(weigh_regions(j, &local));
-        SU_GO(su_local_skinning_modes(&problem, set->unconstrained ? NULL : &motions, mass, out.leak, &local.regions,
-                                      out.eigenvalues, out.weights, NULL, &report, &tool->progress, err));
+        const su_local_rig of = {&motions, mass, out.leak};
+        SU_GO(su_local_skinning_modes(&problem, set->unconstrained ? NULL : &of, &local.regions, out.eigenvalues,
+                                      out.weights, NULL, &report, &tool->progress, err));
     } else
         SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
     report_modes(tool, &out, &report);

@@ -193,7 +193,7 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
             double largest = 0.0;
             memset(q, 0, (size_t)model->r * sizeof *q);
             q[j] = 1.0;
-            SU_GO(su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u, err));
+            su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u);
             for (int64_t v = 0; v < 3 * nbar; v++) largest = fmax(largest, fabs(u[v]));
             for (int64_t v = 0; v < 3 * nbar; v++)
                 out[(i * k + j) * 3 * nbar + v] = (int8_t)lrint(largest > 0.0 ? 127.0 * u[v] / largest : 0.0);

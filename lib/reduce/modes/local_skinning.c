@@ -29,27 +29,27 @@ static void add_report(su_skinning_report *sum, const su_skinning_report *one)
 }
 
 /* Modes of one region: what lies outside of it is held. outside (n) is scratch. */
-static su_status solve_region(const su_skinning_problem *problem, const su_rig_motions *motions, const double *mass,
-                              const double *leak, const double *weight, int64_t modes, uint8_t *outside,
-                              double *eigenvalues, double *W, su_skinning_report *report, const su_progress *progress,
-                              su_error *err)
+static su_status solve_region(const su_skinning_problem *problem, const su_local_rig *rig, const double *weight,
+                              int64_t modes, uint8_t *outside, double *eigenvalues, double *W,
+                              su_skinning_report *report, const su_progress *progress, su_error *err)
 {
     su_complementarity rows = {0};
     su_skinning_problem of = *problem;
     su_status status = SU_OK;
     for (int64_t v = 0; v < problem->n; v++) outside[v] = !(weight[v] > 0) || (problem->held && problem->held[v]);
-    if (motions) SU_GO(su_complementarity_create(motions, problem->vertices, mass, leak, outside, &rows, err));
-    of.held = outside, of.rig = motions ? &rows : NULL;
+    if (rig)
+        SU_GO(su_complementarity_create(rig->motions, problem->vertices, rig->mass, rig->leak, outside, &rows, err));
+    of.held = outside, of.rig = rig ? &rows : NULL;
     status = su_skinning_modes(&of, modes, eigenvalues, W, report, progress, err);
 done:
     su_complementarity_free(&rows);
     return status;
 }
 
-su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_rig_motions *motions, const double *mass,
-                                  const double *leak, const su_skinning_regions *regions, double *eigenvalues,
-                                  double *weights, int32_t *region, su_skinning_report *report,
-                                  const su_progress *progress, su_error *err)
+su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_local_rig *rig,
+                                  const su_skinning_regions *regions, double *eigenvalues, double *weights,
+                                  int32_t *region, su_skinning_report *report, const su_progress *progress,
+                                  su_error *err)
 {
     int64_t n = problem->n, k = 0, most = 0, at = 0;
     su_skinning_report sum = {0};
@@ -69,8 +69,7 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_r
     for (int64_t g = 0; g < regions->count; g++) {
         int64_t modes = regions->modes[g];
         su_skinning_report one;
-        status = solve_region(problem, motions, mass, leak, regions->weight + g * n, modes, outside, values, W, &one,
-                              progress, err);
+        status = solve_region(problem, rig, regions->weight + g * n, modes, outside, values, W, &one, progress, err);
         if (status != SU_OK) {
             su_error_context(err, "region %lld: ", (long long)g + 1);
             goto done;

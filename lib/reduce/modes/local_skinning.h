@@ -14,15 +14,21 @@ typedef struct su_skinning_regions {
     const int64_t *modes; /* (count) of each, at least 1 */
 } su_skinning_regions;
 
+/* What the rows that the rig has in each region are made of; all borrowed. */
+typedef struct su_local_rig {
+    const su_rig_motions *motions;
+    const double *mass, *leak; /* (n) kg; D */
+} su_local_rig;
+
 /* The lowest skinning modes of each region, which vanish outside of it, under the rows that the rig has there:
  * altogether k = sum of regions->modes. eigenvalues (k) rad^2/s^2, ascending over all regions; weights (n,k), each of
  * length 1 in the lumped mass, those of one region orthogonal; region (k): that of each mode, or NULL. problem->rig is
- * not read: the rows are made of `motions` (NULL: none) with D = leak (n) and mass (n) kg. The report sums up over
+ * not read: the rows are those of `rig` (NULL: none). The report sums up over
  * regions, its residual is the largest; it may be NULL. SU_INPUT where a region has fewer free vertices than modes and
  * rows. */
-su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_rig_motions *motions, const double *mass,
-                                  const double *leak, const su_skinning_regions *regions, double *eigenvalues,
-                                  double *weights, int32_t *region, su_skinning_report *report,
-                                  const su_progress *progress, su_error *err);
+su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_local_rig *rig,
+                                  const su_skinning_regions *regions, double *eigenvalues, double *weights,
+                                  int32_t *region, su_skinning_report *report, const su_progress *progress,
+                                  su_error *err);
 
 #endif

@@ -17,6 +17,9 @@
 su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
                                 int *iterations, int threads, su_error *err);
 
+/* kappa of a bake: how fast motion fades towards the border of a region; smaller is later. Chosen. */
+#define SU_REGION_FADE 0.5
+
 /* In place: W' = ((W - eta)/(1 - eta))^kappa where W > eta, else 0. */
 void su_region_sharpen(int64_t count, double *W, double eta, double kappa);
 

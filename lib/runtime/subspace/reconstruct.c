@@ -261,20 +261,18 @@ static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, co
     }
 }
 
-su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w,
-                                const double *b, const double *q, double *u, double *displacement, su_error *err)
+void su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w, const double *b,
+                           const double *q, double *u, double *displacement)
 {
     int64_t m = rec->model->m, r = rec->basis.r;
     int64_t groups = (frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES, each = (groups + rec->threads - 1) / rec->threads;
     int64_t block = SU_WIDE_FRAMES * (each < 1 ? 1 : each > GROUPS ? GROUPS : each);
-    (void)err;
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
     for (int64_t f = 0; f < frames; f += block)
         some_frames(rec, rec->works + su_thread(), frames - f < block ? frames - f : block,
                     skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
                     u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
-    return SU_OK;
 }
 
 /* One frame of modes: own->u (flesh,3), turned by that lane of own->rotation where the basis is. */
@@ -386,9 +384,9 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         for (int64_t f = 0; f < (rec->phi ? 0 : frames); f++) /* skinning modes need no skin */
             su_shot_sample(shot, first + f, 0.0, rec->patch.skin_count, rec->patch.skin,
                            rec->skin_block + f * 3 * rec->patch.skin_count, NULL, NULL, NULL);
-        SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
-                                     sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
-                                     sim->q + first * sim->r, u, displacement, err));
+        su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
+                              sim->basis_weights ? sim->basis_weights + first * sim->m : NULL, sim->q + first * sim->r,
+                              u, displacement);
         if (sim->full > 0 && !rec->full)
             SU_TRY(SU_TAKE_ALL(&rec->arena, purpose, err, SU_WANT(rec->full, 3 * model->n)));
         for (int64_t k = 0; k < sim->full; k++) { /* corrected, or played in the full space */

@@ -30,8 +30,8 @@ int64_t su_reconstruct_flesh(const su_reconstruct *reconstruct, const int32_t **
 /* Any number of frames: skin (frames,needed,3) corrected skin in the root frame, w and b (frames,m), q (frames,r).
  * u (frames,flesh,3) and displacement A u (frames,count,3; zero at rigid vertices), root frame, m; either may be NULL.
  * A frame's bytes depend neither on the block it came in nor on the threads. */
-su_status su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, const double *skin, const double *w,
-                                const double *b, const double *q, double *u, double *displacement, su_error *err);
+void su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, const double *skin, const double *w,
+                           const double *b, const double *q, double *u, double *displacement);
 
 /* One frame alone, as live models want it: the same but for the rounding of float, in a fifth of the time. skin, w and
  * b as above, not read of skinning modes; q (r); u (flesh,3), displacement (count,3); either may be NULL. */
