@@ -210,5 +210,16 @@ with zipfile.ZipFile('c.basis.npz') as a, zipfile.ZipFile('stateless.npz', 'w') 
 PY
 run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz stateless.npz --shots m.anim.npz t.anim.npz -o bad.npz
 refused "a basis without its states" 3 'states'
+"$python" - <<'PY'
+import zipfile
+for kind in 'basis', 'model':
+    with zipfile.ZipFile(f'c.{kind}.npz') as a, zipfile.ZipFile(f'no.{kind}.npz', 'w') as b:
+        for name in a.namelist():
+            if name != 'gram.npy': b.writestr(name, a.read(name))
+PY
+run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz no.basis.npz --shots m.anim.npz t.anim.npz -o bad.npz
+refused "a basis without its mass products" 3 "'gram' is missing"
+run "$BIN/supple-sim" no.model.npz t.anim.npz -o bad.npz
+refused "a model without them" 3 "'gram' is missing"
 run "$BIN/supple-sim" c.model.npz t.anim.npz --interpolation linear -o bad.npz
 refused "linear interpolation of one basis" 3 'linear interpolation'

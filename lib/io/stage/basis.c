@@ -17,9 +17,7 @@ static const su_field fields[] = {
     REAL(basis, SU_F64, 0, "kg^-1/2", "aligned basis of each example pose, turned back to the neutral pose", DIM(m),
          DIM(r), DIM(n), 3),
     REAL(rotations, SU_F64, 0, "1", "rotation neutral to pose of each vertex, quaternion w x y z", DIM(m), DIM(n), 4),
-    REAL(gram, SU_F64, SU_FIELD_OPTIONAL, "1", "mass products of the bases of two poses", DIM(m), DIM(m), DIM(r),
-         DIM(r)),
-
+    REAL(gram, SU_F64, 0, "1", "mass products of the bases of two poses", DIM(m), DIM(m), DIM(r), DIM(r)),
     INDEX(parent, SU_I32, 0, -1, DIM(m), 0, "pose that each pose was aligned to, -1 at pose 0", DIM(m)),
     REAL(angles, SU_F64, 0, "rad", "principal angles to the parent, ascending within a region", DIM(m), DIM(r)),
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights b that blend bases; without it b = w",
@@ -58,7 +56,6 @@ static su_status check_basis(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!basis->state_q + !!basis->state_force + !!basis->state_shot + !!basis->state_frame +
                                  !!basis->state_start,
                              5, "state_q, state_force, state_shot, state_frame and state_start", path, err));
-
     if (basis->basis_rbf && basis->columns < basis->m + 1)
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, more than %lld are wanted", path,
                        (long long)basis->columns, (long long)basis->m);

@@ -8,18 +8,16 @@
 
 typedef struct su_basis {
     su_file file;
-    int64_t m; /* bases: one a pose, or one for all */
-    int64_t r; /* modes */
-    int64_t n; /* flesh vertices */
-    int64_t d; /* regions */
-
-    int64_t columns;   /* m + 1 + s columns of basis_rbf */
-    int64_t s;         /* rig parameters */
-    int64_t f;         /* states that one basis for all poses was made from */
-    double *basis;     /* (m,r,n,3) Û_i */
-    double *rotations; /* (m,n,4) quaternions w,x,y,z neutral to pose */
-    double *gram;      /* (m,m,r,r) optional: Û_iᵀ M Û_j */
-
+    int64_t m;              /* bases: one a pose, or one for all */
+    int64_t r;              /* modes */
+    int64_t n;              /* flesh vertices */
+    int64_t d;              /* regions */
+    int64_t columns;        /* m + 1 + s columns of basis_rbf */
+    int64_t s;              /* rig parameters */
+    int64_t f;              /* states that one basis for all poses was made from */
+    double *basis;          /* (m,r,n,3) Û_i */
+    double *rotations;      /* (m,n,4) quaternions w,x,y,z neutral to pose */
+    double *gram;           /* (m,m,r,r) Û_iᵀ M Û_j */
     int32_t *parent;        /* (m) -1 at the neutral pose */
     double *angles;         /* (m,r) rad */
     double *basis_rbf;      /* (m,columns) optional: B of docs/formats.md, convention 7 */

@@ -63,7 +63,6 @@ static const su_field fields[] = {
     INDEX(basis_block_offsets, SU_I64, 0, 0, DIM(block_size), 1, "first entry of basis_blocks of each region", DIM(d1)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d1), -1, "region of each mode, ascending", DIM(r)),
     REAL(gram, SU_F64, SU_FIELD_OPTIONAL, "1", "mass products of two bases", DIM(bases), DIM(bases), DIM(r), DIM(r)),
-
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights b that blend bases; without it b = w",
          DIM(m), DIM(columns)),
     REAL(rotations, SU_F64, SU_FIELD_OPTIONAL, "1",
@@ -130,6 +129,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(model->r, 0, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(model->d1, model->r > 0 ? 2 : 1, "offsets of regions", path, err));
+    if (!model->skinning_weights && !model->gram) return su_fail(err, SU_INPUT, "%s: array 'gram' is missing", path);
     if (!model->skinning_weights && model->bases != 1 && model->bases != model->m)
         return su_fail(err, SU_INPUT, "%s: has %lld bases for %lld example poses", path, (long long)model->bases,
                        (long long)model->m);
@@ -145,7 +145,6 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!model->psd_params + !!model->psd_shapes + !!model->psd_rbf, 3,
                              "psd_params, psd_shapes and psd_rbf", path, err));
     SU_TRY(su_check_together(!!model->param_mean + !!model->param_basis, 2, "param_mean and param_basis", path, err));
-
     if (model->basis_rbf && (model->columns < model->m + 1 || model->columns > model->m + 1 + model->s))
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, %lld are wanted", path,
                        (long long)model->columns, (long long)(model->m + 1 + model->s));

@@ -9,19 +9,18 @@
 
 typedef struct su_model {
     su_file file;
-    int64_t m;           /* example poses */
-    int64_t r;           /* modes */
-    int64_t n;           /* flesh vertices */
-    int64_t t;           /* tets */
-    int64_t ties;        /* skin vertices that each flesh vertex follows */
-    int64_t nbar;        /* skin vertices n̄ */
-    int64_t s;           /* rig parameters */
-    int64_t d;           /* regions */
-    int64_t c;           /* cubature tets */
-    int64_t ci;          /* inertia vertices c' */
-    int64_t a;           /* sculpted poses and the neutral */
-    int64_t fixed_count; /* held vertices */
-
+    int64_t m;                      /* example poses */
+    int64_t r;                      /* modes */
+    int64_t n;                      /* flesh vertices */
+    int64_t t;                      /* tets */
+    int64_t ties;                   /* skin vertices that each flesh vertex follows */
+    int64_t nbar;                   /* skin vertices n̄ */
+    int64_t s;                      /* rig parameters */
+    int64_t d;                      /* regions */
+    int64_t c;                      /* cubature tets */
+    int64_t ci;                     /* inertia vertices c' */
+    int64_t a;                      /* sculpted poses and the neutral */
+    int64_t fixed_count;            /* held vertices */
     int64_t columns;                /* columns of basis_rbf */
     int64_t bases;                  /* bases Û: one for all poses, or m */
     int64_t n1;                     /* n + 1 where rotations are smoothed */
@@ -62,7 +61,7 @@ typedef struct su_model {
     float *basis_blocks;            /* (block_size) Û: per region a block (bases, r_region, vertices, 3) */
     int64_t *basis_block_offsets;   /* (d1) */
     int32_t *mode_region;           /* (r) */
-    double *gram;                   /* (bases,bases,r,r) optional */
+    double *gram;                   /* (bases,bases,r,r); NULL for skinning modes */
 
     double *basis_rbf;         /* (m,columns) optional */
     double *rotations;         /* (m,n,4) optional: quaternions w,x,y,z neutral to example pose; only the linear
