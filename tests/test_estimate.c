@@ -72,15 +72,20 @@ static su_estimate_total estimate(run *t, int threads)
     return total;
 }
 
+/* The shot in the full space (FRAMES,n,3), to be freed. */
+static double *full_motion(run *t)
+{
+    su_sim_settings settings = su_sim_defaults();
+    return scene_full_run(&t->s, &settings, 1e-10, NULL, NULL, NULL);
+}
+
 /* RMS over the vertices of the error of u at each frame, and the relative error over the shot. */
 static double truth(run *t, double error[FRAMES])
 {
-    su_sim_settings settings = su_sim_defaults();
     su_reconstruct *rec;
     su_error err = {0};
     int64_t n3 = 3 * t->s.tet.n;
-    double *full = scene_full_run(&t->s, &settings, 1e-10, NULL, NULL, NULL),
-           *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *full = full_motion(t), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double off = 0, size = 0;
     assert_int_equal(su_reconstruct_create(&t->r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
     assert_int_equal(su_reconstruct_shot(rec, t->s.shot, &t->r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
@@ -375,11 +380,9 @@ static void stretches_are_the_full_simulation(void **unused)
     (void)unused;
     run t;
     su_full_stretches stretches;
-    su_sim_settings settings = su_sim_defaults();
     run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
     int64_t n3 = 3 * t.s.tet.n;
-    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL),
-           *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *full = full_motion(&t), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double *again = calloc((size_t)(FRAMES * n3), sizeof *again), estimates[FRAMES] = {0};
     play(&t, (int[]){1, 10, 20, -1}, INFINITY, &stretches, 1e-10, 1, u, estimates);
     assert_true(stretches.count == 1 && stretches.frames == FRAMES);
@@ -453,11 +456,10 @@ static void the_bound_is_kept(void **unused)
     (void)unused;
     run t;
     su_full_stretches stretches;
-    su_sim_settings settings = su_sim_defaults();
     run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
     int64_t n3 = 3 * t.s.tet.n;
     double error[FRAMES], estimates[FRAMES], moved = 0, *u = calloc((size_t)(FRAMES * n3), sizeof *u);
-    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL);
+    double *full = full_motion(&t);
     truth(&t, error);
     for (int64_t i = 0; i < FRAMES * n3; i++) moved += full[i] * full[i];
     moved = sqrt(3 * moved / (double)(FRAMES * n3));

@@ -70,13 +70,9 @@ su_status su_coarse_space_create(const su_sparse *pattern, su_coarse_space **out
     for (int64_t v = 0; v < vertices; v++) blocks += (pattern->start[3 * v + 1] - pattern->start[3 * v]) / 3 - 1;
     SU_GO(SU_ALLOC(&s, 1, "the coarse space", err));
     s->pattern = pattern, s->size = size;
-    SU_GO(SU_ALLOC(&s->before, vertices + 1, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->offset, blocks, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->column, blocks, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->sum, size, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->is_touched, vertices, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->touched, vertices, "the coarse space", err));
-    SU_GO(SU_ALLOC(&s->place, vertices, "the coarse space", err));
+    SU_GO(SU_ALLOC_ALL("the coarse space", err, SU_WANT(s->before, vertices + 1), SU_WANT(s->offset, blocks),
+                       SU_WANT(s->column, blocks), SU_WANT(s->sum, size), SU_WANT(s->is_touched, vertices),
+                       SU_WANT(s->touched, vertices), SU_WANT(s->place, vertices)));
     index_rows(s);
     *out = s;
     s = NULL;
@@ -107,11 +103,8 @@ static su_status take_columns(su_coarse_space *s, int64_t count, su_error *err)
     if (count <= s->column_room) return SU_OK;
     int64_t room = 2 * count;
     free_columns(s);
-    SU_TRY(SU_ALLOC(&s->Z.first, room + 1, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->AZ.first, room + 1, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->E, room * room, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->c, room, "the coarse space", err));
-    SU_TRY(SU_ALLOC(&s->now, room, "the coarse space", err));
+    SU_TRY(SU_ALLOC_ALL("the coarse space", err, SU_WANT(s->Z.first, room + 1), SU_WANT(s->AZ.first, room + 1),
+                        SU_WANT(s->E, room * room), SU_WANT(s->c, room), SU_WANT(s->now, room)));
     s->column_room = room;
     return SU_OK;
 }
