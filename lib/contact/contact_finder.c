@@ -16,7 +16,7 @@
 
 static const double MARGIN = 0.25;  /* mean edges of the surface: larger lists live longer and take longer to test */
 static const double ROUNDED = 1e-6; /* mean edges: gaps are kept in single precision, and tets have a seam */
-enum { BLOCK = 4 };                /* vertices near each other that ask the tree together */
+enum { BLOCK = 4 };                 /* vertices near each other that ask the tree together */
 static const double LOOSE = 1.5;    /* a tree is made anew when its boxes have so many times the surface they had */
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */

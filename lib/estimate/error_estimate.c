@@ -77,11 +77,11 @@ struct su_error_estimator {
     int64_t at;               /* instant that the error's motion stands at: substeps from frame 0 */
     su_compare *compare;
     su_instant_basis basis;
-    double *e, *u; /* (n,3) */
-    bool begun;       /* frame 0 is estimated */
-    int64_t next;     /* of frames: the one to be estimated next */
-    int64_t started;  /* instant from which it goes on: the shot's beginning, or where it was taken up again */
-    int64_t formed;   /* frames */
+    double *e, *u;   /* (n,3) */
+    bool begun;      /* frame 0 is estimated */
+    int64_t next;    /* of frames: the one to be estimated next */
+    int64_t started; /* instant from which it goes on: the shot's beginning, or where it was taken up again */
+    int64_t formed;  /* frames */
     double factor_seconds, seconds;
     int64_t compared; /* the last frame in the comparison */
     su_arena arena;

@@ -67,11 +67,8 @@ static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inp
                            su_estimate_total *total, bool *played, double *frame_seconds)
 {
     su_sim *sim = &t->sim;
-    const su_full_options options = {.bound = bound,
-                                     .tolerance = SU_PLAY_TOLERANCE,
-                                     .threads = tool->threads,
-                                     .room = allocate_full,
-                                     .self = t};
+    const su_full_options options = {
+        .bound = bound, .tolerance = SU_PLAY_TOLERANCE, .threads = tool->threads, .room = allocate_full, .self = t};
     su_full_stretches stretches;
     su_status status;
     SU_GO(su_full_stretches_create(sim->F, &stretches, &tool->err));
@@ -132,8 +129,7 @@ su_status take_estimate_error(su_tool *tool, take *t)
         sim->error_estimate = NULL;
     }
     if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
-    if (!played && total.frames > 0)
-        frame_seconds = FULL_OVER_RESIDUAL * total.residual_seconds / (double)total.frames;
+    if (!played && total.frames > 0) frame_seconds = FULL_OVER_RESIDUAL * total.residual_seconds / (double)total.frames;
     su_stats_number(tool, "full_seconds", frame_seconds * (double)sim->F); /* of fullsim, about */
     if (lost) return SU_OK;
     su_stats_number(tool, "error_estimate_reduced", total.relative);
