@@ -348,6 +348,7 @@ static bool every_linearize(void *self, const void *at, const double *from, doub
 {
     every_tet *e = self;
     (void)from;
+    if (!A) return true; /* K* is held already */
     place(e, at, e->carried);
     project_force(e, out);
     su_sparse_multiply(&e->held, e->carried, e->product);

@@ -67,6 +67,7 @@ static void set_rest(scene *s, const variant *v)
 
 static const su_step_settings one_solve = {.newton = 1};
 static const su_step_settings exact = {.newton = 60, .tolerance = 1e-11};
+static const su_step_settings kept = {.tolerance = 1e-9};
 
 /* u (F,n,3) of the whole run. */
 static double *displacements(reduced_scene *r, su_interpolation interpolation)
@@ -144,6 +145,13 @@ static void spans_everything(const variant *v)
             for (int k = 0; k < FRAMES; k++)
                 assert_near(r.sim.energy[3 * k + e], energy[3 * k + e], 1e-4 * (largest(3 * FRAMES, energy) + 1e-6));
         for (int k = 0; k < FRAMES; k++) assert_int_equal(r.sim.status[k], SU_STATUS_OK);
+        /* a factor that is kept comes to the same, and is not what the line search had to mend */
+        su_shot_counts counts = {0};
+        free(u);
+        assert_int_equal(reduced_run(&r, &settings, kept, 1, &counts), SU_OK);
+        assert_int_equal(counts.halved + counts.damped, 0);
+        u = displacements(&r, SU_COROTATED);
+        assert_near(difference(count, u, full) / size, 0.0, 1e-6);
         free(u), free(full);
         reduced_free(&r);
         scene_free(&s);

@@ -104,7 +104,7 @@ static void the_live_flesh_moves_as_the_baked_one(void **unused)
     fixture_create(&f);
     su_sim_settings settings = su_sim_defaults();
     settings.start = SU_START_STILL;
-    su_step_settings usual = {.newton = 2, .tolerance = 1e-8}; /* what supple_open takes */
+    su_step_settings usual = {.tolerance = SU_STEP_TOLERANCE}; /* what supple_open takes */
     assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);
     su_reconstruct *rec;
     int64_t n3 = 3 * f.s.tet.n;
@@ -143,7 +143,7 @@ static void a_moving_start_and_other_settings_are_a_bakes(void **unused)
     settings.start = SU_START_MOVING, settings.stiffness = 0.7, settings.damping = 0.25;
     settings.gravity[1] = -5, settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
     su_sim_settings usual = su_sim_defaults();
-    su_step_settings step = {.newton = 2, .tolerance = 1e-8};
+    su_step_settings step = {.tolerance = SU_STEP_TOLERANCE};
     int64_t n3 = 3 * f.s.tet.n;
     double *baked[2], *points = calloc((size_t)n3, sizeof *points);
     for (int k = 0; k < 2; k++) {
@@ -283,7 +283,7 @@ static void forces_act_as_in_a_bake(void **unused)
         carriers[k] = f.s.tet.tets[4 * (int64_t)f.s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
     assert_int_equal(su_runtime_model_create_with(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL),
                      SU_OK);
-    su_step_settings usual = {.newton = 2, .tolerance = 1e-8};
+    su_step_settings usual = {.tolerance = SU_STEP_TOLERANCE};
     double q[13 * FRAMES];
     settings.external = NULL;
     assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);

@@ -3,21 +3,21 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
+#include "linalg/secant_pairs.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RINGS_FIRST = 2, RINGS_LAST = 6, OUTER = 30, INNER = 60, PAIRS = 10, HALVINGS = 40 };
+enum { RINGS_FIRST = 2, RINGS_LAST = 6, OUTER = 30, INNER = 60, HALVINGS = 40 };
 #define THETA 0.5 /* weight of volume against shape */
 #define TETHER                                                                                                         \
     3.0 /* how firmly vertices stay where the fit put them: 0.1 opens the same tets but leaves twice the distance to   \
            the skin */
 
-#define FIRST_STEP 0.1        /* of a tet's size, while L-BFGS knows no curvature */
-#define LEAST_CURVATURE 1e-12 /* cosine of a step and its change of gradient below which the pair says nothing */
-#define LEAST_GAIN 1e-5       /* share of the objective that a step has to be worth */
+#define FIRST_STEP 0.1  /* of a tet's size, while L-BFGS knows no curvature */
+#define LEAST_GAIN 1e-5 /* share of the objective that a step has to be worth */
 /* eps: a fifth of the volume ratio of the worst tet while that is inverted, about; never below LEAST_EPS. */
 #define EPS_OF_WORST_SQUARED 0.04
 #define LEAST_EPS 1e-3
@@ -34,7 +34,7 @@ typedef struct patch {
     double *x;               /* (n,3) borrowed */
     double *home, *tether;   /* (size), (size / 3): where the fit put the vertices, how firmly they stay there */
     double *gradient, *previous, *direction, *start; /* (size) */
-    double *s, *y, rho[PAIRS];                       /* (PAIRS, size) last steps and gradient changes of L-BFGS */
+    su_secant_pairs pairs;                           /* of L-BFGS */
 } patch;
 
 static void gradient_of(const patch *p, int64_t e, double F[9])
@@ -92,26 +92,15 @@ static double evaluate(const patch *p, double eps, bool with_gradient)
     return sum;
 }
 
-/* Two-loop recursion over the last `stored` pairs, newest at (next - 1) % PAIRS. */
-static void lbfgs_direction(patch *p, int stored, int next)
+/* What L-BFGS moves by. */
+static void find_direction(patch *p)
 {
-    double alpha[PAIRS], *d = p->direction;
+    double *d = p->direction;
     for (int64_t i = 0; i < p->size; i++) d[i] = -p->gradient[i];
-    for (int k = 0; k < stored; k++) {
-        int j = (next - 1 - k + 2 * PAIRS) % PAIRS;
-        alpha[j] = p->rho[j] * su_dot(p->size, p->s + j * p->size, d);
-        for (int64_t i = 0; i < p->size; i++) d[i] -= alpha[j] * p->y[j * p->size + i];
-    }
-    if (stored > 0) {
-        const double *y = p->y + (next - 1 + PAIRS) % PAIRS * p->size;
-        double scale = 1 / (p->rho[(next - 1 + PAIRS) % PAIRS] * su_dot(p->size, y, y));
-        for (int64_t i = 0; i < p->size; i++) d[i] *= scale;
-    }
-    for (int k = stored - 1; k >= 0; k--) {
-        int j = (next - 1 - k + 2 * PAIRS) % PAIRS;
-        double beta = p->rho[j] * su_dot(p->size, p->y + j * p->size, d);
-        for (int64_t i = 0; i < p->size; i++) d[i] += (alpha[j] - beta) * p->s[j * p->size + i];
-    }
+    su_secant_pairs_before(&p->pairs, d);
+    double scale = su_secant_pairs_scale(&p->pairs);
+    for (int64_t i = 0; i < p->size; i++) d[i] *= scale;
+    su_secant_pairs_after(&p->pairs, d);
 }
 
 static void place(const patch *p, double length)
@@ -123,13 +112,13 @@ static void place(const patch *p, double length)
 /* L-BFGS at a fixed eps. */
 static void descend(patch *p, double eps)
 {
-    int stored = 0, next = 0;
+    su_secant_pairs_forget(&p->pairs);
     double value = evaluate(p, eps, true), scale = cbrt(p->volume[p->tet[0]]);
     for (int iteration = 0; iteration < INNER; iteration++) {
-        lbfgs_direction(p, stored, next);
+        find_direction(p);
         double slope = su_dot(p->size, p->gradient, p->direction), length = 1;
         if (!(slope < 0)) break;
-        if (stored == 0) length = FIRST_STEP * scale / sqrt(su_dot(p->size, p->direction, p->direction));
+        if (p->pairs.count == 0) length = FIRST_STEP * scale / sqrt(su_dot(p->size, p->direction, p->direction));
         for (int64_t k = 0; k < p->size; k++) p->start[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3];
         double before = value;
         bool accepted = false;
@@ -145,17 +134,10 @@ static void descend(patch *p, double eps)
         }
         memcpy(p->previous, p->gradient, (size_t)p->size * sizeof(double));
         evaluate(p, eps, true);
-        double *s = p->s + next * p->size, *y = p->y + next * p->size;
-        for (int64_t k = 0; k < p->size; k++) {
-            s[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3] - p->start[k];
-            y[k] = p->gradient[k] - p->previous[k];
-        }
-        double curvature = su_dot(p->size, s, y);
-        if (curvature > LEAST_CURVATURE * sqrt(su_dot(p->size, s, s) * su_dot(p->size, y, y))) {
-            p->rho[next] = 1 / curvature;
-            next = (next + 1) % PAIRS;
-            if (stored < PAIRS) stored++;
-        }
+        /* what it moved by, as x has it */
+        for (int64_t k = 0; k < p->size; k++)
+            p->direction[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3] - p->start[k];
+        su_secant_pairs_add(&p->pairs, 1, p->direction, p->previous, p->gradient);
         if (before - value < LEAST_GAIN * value) break;
     }
 }
@@ -214,11 +196,13 @@ static int64_t choose(patch *p, int64_t n, int64_t t, const int32_t *free_index,
 
 static su_status open_patch(patch *p, double least, su_error *err)
 {
-    double *work = NULL;
-    SU_TRY(SU_ALLOC(&work, (6 + 2 * PAIRS) * p->size, "untangling", err));
-    p->gradient = work, p->previous = work + p->size, p->direction = work + 2 * p->size, p->start = work + 3 * p->size;
-    p->s = work + 4 * p->size, p->y = p->s + PAIRS * p->size;
-    p->home = p->y + PAIRS * p->size, p->tether = p->home + p->size;
+    su_arena arena = {0};
+    int64_t size = p->size;
+    su_status status;
+    SU_GO(SU_TAKE_ALL(&arena, "untangling", err, SU_WANT(p->gradient, size), SU_WANT(p->previous, size),
+                      SU_WANT(p->direction, size), SU_WANT(p->start, size), SU_WANT(p->home, size),
+                      SU_WANT(p->tether, size / 3)));
+    SU_GO(su_secant_pairs_take(&p->pairs, &arena, size, err));
     for (int64_t k = 0; k < p->size; k++) p->home[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3];
     for (int64_t k = 0; k < p->tet_count; k++) {
         int64_t e = p->tet[k];
@@ -234,8 +218,9 @@ static su_status open_patch(patch *p, double least, su_error *err)
         descend(p, sqrt(LEAST_EPS * LEAST_EPS + EPS_OF_WORST_SQUARED * fmin(worst, 0) * fmin(worst, 0)));
         if (worst > 0 && smallest(p) < worst + LEAST_OPENING) break; /* open, and as open as it gets */
     }
-    free(work);
-    return SU_OK;
+done:
+    su_arena_free(&arena);
+    return status;
 }
 
 su_status su_untangle(const su_elastic *flesh, double least, double *x, su_error *err)

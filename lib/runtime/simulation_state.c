@@ -42,6 +42,20 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
         walk(&at, save, &state->h, 1, &total);
         walk_blend(model, &at, save, &s->trail[k], &total);
     }
+    su_step_system *system = &s->stepper.system;
+    if (s->stepper.settings.newton == 0) { /* what the next step is solved with */
+        su_secant_pairs *pairs = &system->pairs;
+        int64_t kept = system->kept;
+        walk_integer(&at, save, &kept, &total);
+        system->kept = kept != 0;
+        walk(&at, save, system->A, model->lead * model->lead, &total);
+        walk(&at, save, system->inverse, model->lead, &total);
+        walk_integer(&at, save, &pairs->count, &total);
+        walk_integer(&at, save, &pairs->next, &total);
+        walk(&at, save, pairs->inverse, SU_SECANT_PAIRS, &total);
+        walk(&at, save, pairs->steps, SU_SECANT_PAIRS * pairs->size, &total);
+        walk(&at, save, pairs->changes, SU_SECANT_PAIRS * pairs->size, &total);
+    }
     if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);
     walk_integer(&at, save, &s->serial, &total);
     walk_integer(&at, save, &s->probe_serial, &total);

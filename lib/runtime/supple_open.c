@@ -28,8 +28,8 @@ void supple_close(supple_runtime *r)
     free(r);
 }
 
-/* Relative residual at which Newton stops, as supple sim's. */
-static const double TOLERANCE = 1e-8;
+/* Relative residual at which steps of a given number of solves stop, as supple sim's. */
+static const double SOLVED = 1e-8;
 
 static su_status places(supple_runtime *r, int64_t count, const int32_t *list, const int32_t *place, int32_t **out,
                         su_error *err)
@@ -142,8 +142,8 @@ static su_status open_stepper(supple_runtime *r, const supple_options *options, 
     su_step_settings step = {.alpha = r->settings.alpha,
                              .beta = r->settings.beta,
                              .stiffness = r->settings.stiffness,
-                             .newton = options->newton > 0 ? options->newton : 2,
-                             .tolerance = TOLERANCE};
+                             .newton = options->newton,
+                             .tolerance = options->newton > 0 ? SOLVED : SU_STEP_TOLERANCE};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
     if (r->external.points > 0) {
         SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));

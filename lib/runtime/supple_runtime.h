@@ -35,7 +35,7 @@ typedef struct supple_options {
     int gravity_mode;        /* relative: the given shape carries its own weight */
     double damping;          /* ratio at the lowest frequency; 0: 0.1 */
     double stiffness;        /* factor on Young's modulus; 0: 1 */
-    int newton;              /* linear solves a step; 0: 2 */
+    int newton;              /* linear solves a step; 0: as many as 1e-3 of the forces takes */
     int corrected;           /* not 0: points already contain the sculpted corrections of the model */
     const int32_t *vertices; /* skin vertices whose positions will be read; NULL: all */
     int64_t vertex_count;

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Residual at which Newton stops, where no option says otherwise. */
-static const double DEFAULT_TOLERANCE = 1e-8;
+/* Residual at which steps with --newton are solved, where --tolerance does not say otherwise. */
+static const double SOLVED = 1e-8;
 
 static void job_free(job *j)
 {
@@ -170,7 +170,9 @@ static su_status run(su_tool *tool, job *j)
     j->skinned = su_is_skinning_model(&j->model);
     j->set.skinning.plain = j->set.solver == 1;
     if (j->set.step.tolerance >= 0) j->set.skinning.tolerance = j->set.step.tolerance;
-    if (j->set.step.tolerance < 0) j->set.step.tolerance = DEFAULT_TOLERANCE;
+    if (j->set.step.tolerance < 0) j->set.step.tolerance = set->step.newton > 0 ? SOLVED : SU_STEP_TOLERANCE;
+    if (j->set.step.newton == 0 && j->set.step.tolerance == 0) /* as near as rounding comes */
+        return su_fail(err, SU_USAGE, "--tolerance 0 goes with --newton N, which says how many solves that is");
     SU_TRY(check_crowd(tool, j));
     SU_TRY(check_names(tool));
     SU_TRY(load_full(tool, j));
@@ -193,7 +195,7 @@ static su_status run(su_tool *tool, job *j)
 
 /* What is asked for; holds the defaults until the command line is read. */
 static job j = {.set = {.self_stiffness = 1,
-                        .step = {.newton = 2, .tolerance = -1},
+                        .step = {.tolerance = -1},
                         .skinning = {.iterations = SU_SKINNING_ITERATIONS, .tolerance = SU_SKINNING_TOLERANCE}}};
 
 static const su_option options[] = {
@@ -204,15 +206,16 @@ static const su_option options[] = {
      .argument = "N",
      .low = 1,
      .high = 1000,
-     .help = "Linear solves a step at most (default 2); more stop at --tolerance."},
+     .help = "Linear solves a step at most, each with a matrix of its own, to --tolerance. Default: as many as the "
+             "tolerance takes, with a factor that is kept while it serves."},
     {.name = "tolerance",
      .kind = SU_OPT_NUMBER,
      .target = &j.set.step.tolerance,
      .argument = "T",
      .low = 0,
      .high = 1,
-     .help = "Residual, relative to the forces, at which Newton stops (default 1e-8); with skinning modes the "
-             "relative change at which iterations stop (default 1e-4)."},
+     .help = "Residual, relative to the forces, at which a step is solved (default 1e-3, with --newton 1e-8); with "
+             "skinning modes the relative change at which iterations stop (default 1e-4)."},
     {.name = "iterations",
      .kind = SU_OPT_INT,
      .target = &j.set.skinning.iterations,

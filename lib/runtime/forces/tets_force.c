@@ -287,6 +287,7 @@ static bool linearize(void *self, const void *instant, const double *from, doubl
     const respond_to what = {
         .strain = s->carried, .derivative = s->carried_derivative, .project = true, .linear = factor};
     if (!respond(s, instant, &what)) return false;
+    if (!A) return true;
     assemble(s, instant, s->carried_derivative, factor, A, out);
     if (!s->model->linear) return true;
     su_linear_add(s->model, s->model->linear, factor * s->stiffness, A);

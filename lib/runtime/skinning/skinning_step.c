@@ -2,14 +2,13 @@
 
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
+#include "linalg/secant_pairs.h"
 #include "runtime/forces/load_contact.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs of the quasi-Newton method. More than a handful brings nothing (Liu et al. 2017, section 5). */
-enum { MEMORY = 8 };
 /* Times a step of the line search is halved, and the share of the promised descent that it must keep. */
 enum { HALVINGS = 20 };
 #define DESCENT 1e-4
@@ -53,11 +52,9 @@ struct su_skinning_stepper {
     double *z, *Qz, *g, *F, *R, *S; /* (3,stride) three times, lanes */
     double energy;
     double *d, *Qd, *dF, *trial, *trial_R, *last_g; /* the search */
-    double *pairs[2][MEMORY];                       /* (3,stride): steps and changes of the gradient */
-    double rho[MEMORY], alpha[MEMORY];
-    int pair_count, pair_next;
-    double *lanes, *column, *square;               /* scratch; square (stride,stride) */
-    double *flat, *flat_g, *flat_A, *flat_inverse; /* entries by rows of Z, and the full matrix, where contacts are */
+    su_secant_pairs pairs;                          /* of (3,stride) */
+    double *lanes, *column, *square;                /* scratch; square (stride,stride) */
+    double *flat, *flat_g, *flat_A, *flat_inverse;  /* entries by rows of Z, and the full matrix, where contacts are */
     su_arena arena;
 };
 
@@ -245,40 +242,14 @@ static void take_gradient(su_skinning_stepper *s)
     contact_energy(s, s->z, s->g, NULL);
 }
 
-/* d = -H g with the inverse H of the quasi-Newton method: two loops over its pairs around the first matrix. */
+/* d = -H g with the inverse H of the quasi-Newton method. */
 static void find_direction(su_skinning_stepper *s)
 {
-    int64_t n = width(s);
-    double *q = s->trial;
-    memcpy(q, s->g, bytes(s));
-    for (int i = 0; i < s->pair_count; i++) {
-        int k = (s->pair_next - 1 - i + 2 * MEMORY) % MEMORY;
-        s->alpha[k] = s->rho[k] * su_dot(n, s->pairs[0][k], q);
-        for (int64_t j = 0; j < n; j++) q[j] -= s->alpha[k] * s->pairs[1][k][j];
-    }
-    first_matrix(s, q, s->d);
-    for (int i = s->pair_count - 1; i >= 0; i--) {
-        int k = (s->pair_next - 1 - i + 2 * MEMORY) % MEMORY;
-        double beta = s->rho[k] * su_dot(n, s->pairs[1][k], s->d);
-        for (int64_t j = 0; j < n; j++) s->d[j] += (s->alpha[k] - beta) * s->pairs[0][k][j];
-    }
-    for (int64_t j = 0; j < n; j++) s->d[j] = -s->d[j];
-}
-
-/* Curvature of a pair, relative, below which it is rounding. */
-static const double LEAST_CURVATURE = 1e-10;
-
-/* The pair of the step just taken, where it has positive curvature. */
-static void remember(su_skinning_stepper *s, double step)
-{
-    int64_t n = width(s);
-    double *p = s->pairs[0][s->pair_next], *y = s->pairs[1][s->pair_next], curvature, size;
-    for (int64_t j = 0; j < n; j++) p[j] = step * s->d[j], y[j] = s->g[j] - s->last_g[j];
-    curvature = su_dot(n, p, y), size = su_norm(n, p) * su_norm(n, y);
-    if (!(curvature > LEAST_CURVATURE * size)) return;
-    s->rho[s->pair_next] = 1 / curvature;
-    s->pair_next = (s->pair_next + 1) % MEMORY;
-    if (s->pair_count < MEMORY) s->pair_count++;
+    memcpy(s->trial, s->g, bytes(s));
+    su_secant_pairs_before(&s->pairs, s->trial);
+    first_matrix(s, s->trial, s->d);
+    su_secant_pairs_after(&s->pairs, s->d);
+    for (int64_t j = 0; j < width(s); j++) s->d[j] = -s->d[j];
 }
 
 /* Takes z along d as far as the energy falls. Local-global steps of ARAP need no search. */
@@ -315,7 +286,7 @@ static int minimize(su_skinning_stepper *s, int most, double tolerance, bool *en
 {
     const su_skinning_model *m = s->model;
     double least = LEAST_MOTION * m->diagonal * sqrt(m->total_mass);
-    s->pair_count = s->pair_next = 0;
+    su_secant_pairs_forget(&s->pairs);
     *ended = false;
     evaluate_iterate(s);
     if (!isfinite(s->energy)) return -1;
@@ -324,31 +295,31 @@ static int minimize(su_skinning_stepper *s, int most, double tolerance, bool *en
     take_gradient(s);
     int done = 0;
     while (done < most) {
-        if (s->settings.plain) s->pair_count = 0;
+        if (s->settings.plain) su_secant_pairs_forget(&s->pairs);
         find_direction(s);
         if (!(su_dot(width(s), s->g, s->d) < 0)) { /* the pairs led astray, or nothing is left to gain */
-            if (s->pair_count == 0) {
+            if (s->pairs.count == 0) {
                 *ended = true;
                 break;
             }
-            s->pair_count = 0;
+            su_secant_pairs_forget(&s->pairs);
             continue;
         }
-        bool sure = m->arap && s->near == 0 && s->pair_count == 0;
+        bool sure = m->arap && s->near == 0 && s->pairs.count == 0;
         memcpy(s->last_g, s->g, bytes(s));
         double step = search(s, sure), moved;
         done++;
         if (step == 0) {
-            if (s->pair_count == 0) {
+            if (s->pairs.count == 0) {
                 *ended = true; /* rounding */
                 break;
             }
-            s->pair_count = 0;
+            su_secant_pairs_forget(&s->pairs);
             continue;
         }
         take_gradient(s);
         if (!isfinite(s->energy)) return -1;
-        remember(s, step);
+        su_secant_pairs_add(&s->pairs, step, s->d, s->last_g, s->g);
         if (tolerance <= 0) continue;
         moved = step * su_norm(width(s), s->d);
         if (moved <= tolerance * fmax(su_norm(width(s), s->z), least)) {
@@ -649,8 +620,7 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
         *columns[k] = su_arena_alloc(&s->arena, w, sizeof(double));
     for (size_t k = 0; k < sizeof clusters / sizeof *clusters; k++)
         *clusters[k] = su_arena_alloc(&s->arena, lanes, sizeof(double));
-    for (int k = 0; k < 2 * MEMORY; k++)
-        s->pairs[k / MEMORY][k % MEMORY] = su_arena_alloc(&s->arena, w, sizeof(double));
+    SU_GO(su_secant_pairs_take(&s->pairs, &s->arena, w, err));
     for (int k = 0; k < INVERSES; k++) s->inverses[k].B = su_arena_alloc(&s->arena, n * n, sizeof(double));
     s->square = su_arena_alloc(&s->arena, n * n, sizeof(double));
     s->flat = su_arena_alloc(&s->arena, s->lead, sizeof(double));

@@ -100,7 +100,8 @@ typedef struct su_force {
      * turned) the new basis times the present q. What the step's linearization and damping start from; without damping
      * the others may also be called at an instant that was not prepared. */
     void (*prepare)(void *self, const void *instant, const su_subspace *subspace, const su_state *now, bool turned);
-    /* The linearization at u*: A += factor K*, out (lead) += f(u*) - factor K* u*. False where it is not finite. */
+    /* The linearization at u*: A += factor K*, out (lead) += f(u*) - factor K* u*; both NULL: neither is wanted, but K*
+     * for the damping of the next calls. False where it is not finite. */
     bool (*linearize)(void *self, const void *instant, const double *from, double factor, double *A, double *out);
     /* To be called before the next three. False where something is not finite. */
     bool (*evaluate)(void *self, const void *instant, const su_force_at *at);

@@ -26,6 +26,10 @@ static su_status allocate(su_stepper *s, su_error *err)
         SU_TRY(SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(state->q, lead),
                            SU_WANT(state->subspace, s->subspace.state_size),
                            SU_WANT(state->force, s->force.state_size)));
+    if (s->settings.newton == 0) {
+        SU_TRY(SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(y->last, lead)));
+        SU_TRY(su_secant_pairs_take(&y->pairs, &s->arena, s->subspace.r, err));
+    }
     return SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(y->inverse, lead), SU_WANT(y->load, lead),
                        SU_WANT(y->force, lead), SU_WANT(y->held, lead), SU_WANT(y->direction, lead),
                        SU_WANT(y->trial, lead), SU_WANT(y->contact, lead), SU_WANT(y->A, lead * lead));
@@ -94,18 +98,28 @@ static void accept(su_stepper *s, const void *instant, double h)
 
 /* ---- steps ---- */
 
+/* Solves of a step that a kept factor does not settle. */
+enum { ANEW = 2 };
+
+static su_step_end solve(su_stepper *s, const void *instant, double mass, double damping)
+{
+    int most = s->settings.newton > 0 ? s->settings.newton : ANEW;
+    s->iterations = 0;
+    if (s->settings.newton == 0 && su_step_solve_kept(s, instant, mass, damping) == SU_STEP_OK) return SU_STEP_OK;
+    su_step_end end = su_step_first_solve(s, instant, mass, 1 + damping);
+    return end == SU_STEP_OK && most > 1 ? su_step_iterate(s, instant, mass, damping, most) : end;
+}
+
 su_step_end su_stepper_advance(su_stepper *s, const void *instant, double h, const su_gravity *gravity, double extra)
 {
     const su_subspace *subspace = &s->subspace;
     const su_step_settings *settings = &s->settings;
     const su_history history = {s->now, s->before, h, settings->alpha + extra, gravity, settings->inertia};
     double mass = 1 / (h * h) + history.alpha / h, damping = settings->beta / h, leap = NAN;
-    s->iterations = 0;
     subspace->history(subspace->self, instant, &history, s->system.load);
     prepare_contacts(s, instant, h);
     s->force.prepare(s->force.self, instant, subspace, s->now, settings->inertia == SU_INERTIA_CONSISTENT);
-    su_step_end end = su_step_first_solve(s, instant, mass, 1 + damping);
-    if (end == SU_STEP_OK && settings->newton > 1) end = su_step_iterate(s, instant, mass, damping, settings->newton);
+    su_step_end end = solve(s, instant, mass, damping);
     if (end == SU_STEP_OK) end = su_step_check(s, instant, mass, damping, &leap);
     if (end != SU_STEP_OK) return end;
     if (!su_step_all_finite(subspace->r, s->next->q)) return SU_STEP_NOT_FINITE;
@@ -124,6 +138,7 @@ static void carry_over(su_stepper *s, const void *instant, double *q)
     memcpy(y->trial, s->now->q, bytes);
     if (s->settings.inertia == SU_INERTIA_CONSISTENT) {
         subspace->carried_mass(subspace->self, instant, s->now, y->held);
+        y->kept = false;
         subspace->mass(subspace->self, instant, 1, y->A);
         if (y->kernels->cholesky(subspace->size, subspace->lead, y->A, y->inverse)) {
             y->kernels->solve(subspace->size, subspace->lead, y->A, y->inverse, y->held);
@@ -160,6 +175,7 @@ void su_stepper_start(su_stepper *s, const void *instant, const double *q, const
 {
     const su_subspace *subspace = &s->subspace;
     size_t size = (size_t)subspace->r * sizeof *q;
+    s->system.kept = false; /* what follows does not hang on what came before */
     if (q)
         memmove(s->next->q, q, size);
     else
@@ -181,7 +197,7 @@ void su_stepper_start(su_stepper *s, const void *instant, const double *q, const
 
 su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravity *gravity, int max_iterations)
 {
-    const double tolerance_at_most = 1e-9; /* relative residual, where the settings ask for a number of solves */
+    const double at_rest = 1e-9; /* relative residual, where the settings' own is none or that of a step */
     const su_history still = {s->now, s->before, 0, 0, gravity, s->settings.inertia};
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
     s->subspace.history(s->subspace.self, instant, &still, s->system.load);
@@ -189,7 +205,7 @@ su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravi
     memcpy(s->next->q, s->now->q, bytes);
     s->iterations = 0;
     double tolerance = s->settings.tolerance;
-    if (!(tolerance > 0)) s->settings.tolerance = tolerance_at_most;
+    if (!(tolerance > 0) || s->settings.newton == 0) s->settings.tolerance = at_rest;
     su_step_end end = su_step_iterate(s, instant, 0, 0, max_iterations);
     s->settings.tolerance = tolerance;
     if (end != SU_STEP_OK) return end;

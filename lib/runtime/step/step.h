@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "linalg/secant_pairs.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/step/parts.h"
 
@@ -19,8 +20,9 @@ typedef struct su_step_settings {
     double alpha, beta; /* 1/s, s */
     double stiffness;   /* factor on Young's modulus, for the force */
     su_inertia inertia;
-    int newton;       /* linear solves a step, at most */
-    double tolerance; /* stops earlier at this residual relative to the forces; 0: all `newton` solves */
+    int newton;       /* linear solves a step, at most, each with a matrix of its own; 0: as many as the tolerance
+                       * takes, with a factor that is kept from step to step while it serves (step_kept.c) */
+    double tolerance; /* stops at this residual relative to the forces; 0: all `newton` solves */
 } su_step_settings;
 
 typedef enum su_step_end {
@@ -41,6 +43,10 @@ const char *su_step_end_text(su_step_end end);
 #define SU_STRIDE 0.01
 #define SU_REACH 1.0
 
+/* Residual relative to the forces to which steps with a kept factor are solved where nothing else is asked for: what
+ * that leaves is 0.02 % of the motion (docs/runtime.md), a hundredth of what the basis does. */
+#define SU_STEP_TOLERANCE 1e-3
+
 /* The linear system of a step. */
 typedef struct su_step_system {
     const su_kernels *kernels; /* Cholesky and substitution */
@@ -51,6 +57,9 @@ typedef struct su_step_system {
     double *held;              /* (lead) U'MU q, and scratch */
     double *direction, *trial; /* (lead) of the line search */
     double *contact;           /* (lead) */
+    bool kept;                 /* A holds a factor of an earlier step, or an earlier state of this one */
+    su_secant_pairs pairs;     /* what was learnt since it was made */
+    double *last;              /* (lead) residual before the last update */
 } su_step_system;
 
 /* Forces from outside, and contact of the flesh with itself. */

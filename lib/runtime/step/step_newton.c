@@ -55,11 +55,8 @@ static void add_inertia_force(su_stepper *s, const void *instant, const double *
  * other force acts. */
 static const double LOAD_FLOOR = 1e-6;
 
-/* force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of the
- * derivative at the turned previous state. NaN where something is not finite. potential (NULL: not wanted): what the
- * residual is the gradient of. derivative: the exact one may be asked for next. */
-static double residual_at(su_stepper *s, const void *instant, const double *q, double mass, double damping,
-                          double *potential, bool derivative)
+double su_step_residual(su_stepper *s, const void *instant, const double *q, double mass, double damping,
+                        double *potential, bool derivative)
 {
     const su_force *force = &s->force;
     su_step_system *y = &s->system;
@@ -95,16 +92,29 @@ static double residual_at(su_stepper *s, const void *instant, const double *q, d
     return su_norm(r, y->force) / fmax(size + su_norm(r, y->load) * LOAD_FLOOR, DBL_MIN);
 }
 
-/* A = mass * U'MU + (K + damping K*)(q), factored; exact where that is wanted, was evaluated and is definite, else
- * projected, which is definite but for what little a linear part may take off. residual: leaves the residual at q in
- * force, too. Spoils held. */
-static bool factor_tangent(su_stepper *s, const void *instant, const double *q, double mass, double damping, bool exact,
-                           bool residual)
+double su_step_force(su_stepper *s, const void *instant, const double *q, double mass, double damping,
+                     su_tangent tangent)
+{
+    const su_force *force = &s->force;
+    su_step_system *y = &s->system;
+    su_force_at at = {.q = q, .from = s->now->q, .damping = damping, .tangent = tangent};
+    if (!force->evaluate(force->self, instant, &at)) return NAN;
+    at.again = true;
+    memset(y->force, 0, (size_t)s->subspace.lead * sizeof *y->force);
+    force->add_force(force->self, instant, &at, y->force);
+    add_inertia_force(s, instant, q, mass, NULL);
+    add_contacts(s, q, y->force, NULL);
+    return su_norm(s->subspace.r, y->force);
+}
+
+bool su_step_factor(su_stepper *s, const void *instant, const double *q, double mass, double damping, bool exact,
+                    bool residual)
 {
     const su_force *force = &s->force;
     const su_subspace *subspace = &s->subspace;
     su_step_system *y = &s->system;
     su_force_at at = {.q = q, .from = s->now->q, .damping = damping, .again = true};
+    y->kept = false;
     if (residual) memset(y->force, 0, (size_t)subspace->lead * sizeof *y->force);
     for (int way = exact ? SU_TANGENT_EXACT : SU_TANGENT_PROJECTED; way <= SU_TANGENT_PROJECTED;
          way++, residual = false) {
@@ -119,7 +129,7 @@ static bool factor_tangent(su_stepper *s, const void *instant, const double *q, 
     return false;
 }
 
-static void substitute(su_stepper *s, double *x)
+void su_step_substitute(su_stepper *s, double *x)
 {
     s->system.kernels->solve(s->subspace.size, s->subspace.lead, s->system.A, s->system.inverse, x);
 }
@@ -132,8 +142,8 @@ static su_step_end plain_solves(su_stepper *s, const void *instant, double mass,
     const su_force_at at = {.q = q, .from = s->now->q, .damping = damping, .tangent = SU_TANGENT_EXACT};
     while (s->iterations < solves) {
         if (!s->force.evaluate(s->force.self, instant, &at)) return SU_STEP_NOT_FINITE;
-        if (!factor_tangent(s, instant, q, mass, damping, true, true)) return SU_STEP_NOT_DEFINITE;
-        substitute(s, s->system.force);
+        if (!su_step_factor(s, instant, q, mass, damping, true, true)) return SU_STEP_NOT_DEFINITE;
+        su_step_substitute(s, s->system.force);
         for (int64_t k = 0; k < s->subspace.r; k++) q[k] -= s->system.force[k];
         s->iterations++;
     }
@@ -154,17 +164,17 @@ su_step_end su_step_iterate(su_stepper *s, const void *instant, double mass, dou
     su_step_system *y = &s->system;
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
     if (s->settings.tolerance == 0) return plain_solves(s, instant, mass, damping, max_iterations);
-    double *q = s->next->q, now = residual_at(s, instant, q, mass, damping, NULL, true);
+    double *q = s->next->q, now = su_step_residual(s, instant, q, mass, damping, NULL, true);
     s->residual = now;
     while (s->iterations < max_iterations && now > s->settings.tolerance) {
         bool last = ++s->iterations == max_iterations;
-        if (!factor_tangent(s, instant, q, mass, damping, true, false)) return SU_STEP_NOT_DEFINITE;
+        if (!su_step_factor(s, instant, q, mass, damping, true, false)) return SU_STEP_NOT_DEFINITE;
         memcpy(y->direction, y->force, bytes);
-        substitute(s, y->direction);
+        su_step_substitute(s, y->direction);
         double length = 1, then = INFINITY;
         for (int halvings = 0; halvings < HALVINGS; halvings++, length *= 0.5) {
             try_at(s, length);
-            then = residual_at(s, instant, y->trial, mass, damping, NULL, !last);
+            then = su_step_residual(s, instant, y->trial, mass, damping, NULL, !last);
             if (then < now) break;
         }
         if (!(then < now)) break; /* rounding: no further descent */
@@ -180,6 +190,7 @@ su_step_end su_step_first_solve(su_stepper *s, const void *instant, double mass,
     const su_subspace *subspace = &s->subspace;
     su_step_system *y = &s->system;
     double *q = s->next->q;
+    y->kept = false;
     memcpy(y->force, y->load, (size_t)subspace->lead * sizeof(double));
     subspace->mass(subspace->self, instant, mass, y->A);
     if (!s->force.linearize(s->force.self, instant, s->now->q, stiffness, y->A, y->force)) return SU_STEP_NOT_FINITE;
@@ -187,7 +198,7 @@ su_step_end su_step_first_solve(su_stepper *s, const void *instant, double mass,
     for (int64_t k = 0; k < subspace->lead; k++) q[k] = k < subspace->r ? -y->force[k] : 0;
     if (!su_step_all_finite(subspace->r, q)) return SU_STEP_NOT_FINITE;
     if (!y->kernels->cholesky(subspace->size, subspace->lead, y->A, y->inverse)) return SU_STEP_NOT_DEFINITE;
-    substitute(s, q);
+    su_step_substitute(s, q);
     s->iterations = 1;
     return SU_STEP_OK;
 }
@@ -201,28 +212,28 @@ static su_step_end minimize(su_stepper *s, const void *instant, double mass, dou
     su_step_system *y = &s->system;
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
     double *q = s->next->q, here = NAN, there = NAN;
-    double now = residual_at(s, instant, q, mass, damping, &here, false);
-    residual_at(s, instant, s->now->q, mass, damping, &there, false);
+    double now = su_step_residual(s, instant, q, mass, damping, &here, false);
+    su_step_residual(s, instant, s->now->q, mass, damping, &there, false);
     if (!(here <= there)) memcpy(q, s->now->q, bytes);
-    now = residual_at(s, instant, q, mass, damping, &here, false);
+    now = su_step_residual(s, instant, q, mass, damping, &here, false);
     for (int k = 0; k < ITERATIONS && now > good; k++) {
         memcpy(y->direction, y->force, bytes);
-        if (!factor_tangent(s, instant, q, mass, damping, false, false)) return SU_STEP_NOT_DEFINITE;
-        substitute(s, y->direction);
+        if (!su_step_factor(s, instant, q, mass, damping, false, false)) return SU_STEP_NOT_DEFINITE;
+        su_step_substitute(s, y->direction);
         s->iterations++;
-        residual_at(s, instant, q, mass, damping, &here, false);
+        su_step_residual(s, instant, q, mass, damping, &here, false);
         double slope = su_dot(s->subspace.r, y->force, y->direction), length = 1;
         int halvings = 0;
         for (; halvings < HALVINGS; halvings++, length *= 0.5) {
             try_at(s, length);
-            now = residual_at(s, instant, y->trial, mass, damping, &there, false);
+            now = su_step_residual(s, instant, y->trial, mass, damping, &there, false);
             if (there <= here - SU_SUFFICIENT_DESCENT * length * slope) break;
         }
         if (halvings == HALVINGS) break;
         memcpy(q, y->trial, bytes);
         here = there;
     }
-    now = residual_at(s, instant, q, mass, damping, NULL, false);
+    now = su_step_residual(s, instant, q, mass, damping, NULL, false);
     s->residual = now;
     return now <= fair ? SU_STEP_OK : isfinite(now) ? SU_STEP_NO_DESCENT : SU_STEP_NOT_FINITE;
 }
@@ -234,7 +245,7 @@ su_step_end su_step_check(su_stepper *s, const void *instant, double mass, doubl
     su_step_displace(s, instant, s->next);
     *leap = su_step_largest_square(s, s->next, s->now);
     if (*leap <= far * far) return SU_STEP_OK;
-    s->residual = residual_at(s, instant, s->next->q, mass, damping, NULL, false);
+    s->residual = su_step_residual(s, instant, s->next->q, mass, damping, NULL, false);
     if (s->residual <= trusted) return SU_STEP_OK;
     su_step_end end = minimize(s, instant, mass, damping);
     su_step_displace(s, instant, s->next);
