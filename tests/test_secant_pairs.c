@@ -1,5 +1,5 @@
 /* What quasi-Newton methods remember: on a quadratic function, whose minimum they must find. */
-#include "linalg/secant_pairs.h"
+#include "geometry/secant_pairs.h"
 
 #include "geometry/vector.h"
 
@@ -26,7 +26,7 @@ static void gradient(const double *x, double *g)
 static void take(su_secant_pairs *pairs, su_arena *arena)
 {
     su_error err = {0};
-    assert_int_equal(su_secant_pairs_take(pairs, arena, SIZE, &err), SU_OK);
+    assert_int_equal(su_secant_pairs_take(pairs, arena, SU_SECANT_PAIRS, SIZE, &err), SU_OK);
 }
 
 /* The direction satisfies the secant equation of its newest pair: H y = s. */

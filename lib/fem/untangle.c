@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
-#include "linalg/secant_pairs.h"
+#include "geometry/secant_pairs.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -202,7 +202,7 @@ static su_status open_patch(patch *p, double least, su_error *err)
     SU_GO(SU_TAKE_ALL(&arena, "untangling", err, SU_WANT(p->gradient, size), SU_WANT(p->previous, size),
                       SU_WANT(p->direction, size), SU_WANT(p->start, size), SU_WANT(p->home, size),
                       SU_WANT(p->tether, size / 3)));
-    SU_GO(su_secant_pairs_take(&p->pairs, &arena, size, err));
+    SU_GO(su_secant_pairs_take(&p->pairs, &arena, SU_SECANT_MOST, size, err));
     for (int64_t k = 0; k < p->size; k++) p->home[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3];
     for (int64_t k = 0; k < p->tet_count; k++) {
         int64_t e = p->tet[k];

@@ -2,7 +2,7 @@
 
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
-#include "linalg/secant_pairs.h"
+#include "geometry/secant_pairs.h"
 #include "runtime/forces/load_contact.h"
 
 #include <math.h>
@@ -620,7 +620,7 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
         *columns[k] = su_arena_alloc(&s->arena, w, sizeof(double));
     for (size_t k = 0; k < sizeof clusters / sizeof *clusters; k++)
         *clusters[k] = su_arena_alloc(&s->arena, lanes, sizeof(double));
-    SU_GO(su_secant_pairs_take(&s->pairs, &s->arena, w, err));
+    SU_GO(su_secant_pairs_take(&s->pairs, &s->arena, SU_SECANT_PAIRS, w, err));
     for (int k = 0; k < INVERSES; k++) s->inverses[k].B = su_arena_alloc(&s->arena, n * n, sizeof(double));
     s->square = su_arena_alloc(&s->arena, n * n, sizeof(double));
     s->flat = su_arena_alloc(&s->arena, s->lead, sizeof(double));

@@ -28,7 +28,7 @@ static su_status allocate(su_stepper *s, su_error *err)
                            SU_WANT(state->force, s->force.state_size)));
     if (s->settings.newton == 0) {
         SU_TRY(SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(y->last, lead)));
-        SU_TRY(su_secant_pairs_take(&y->pairs, &s->arena, s->subspace.r, err));
+        SU_TRY(su_secant_pairs_take(&y->pairs, &s->arena, SU_SECANT_PAIRS, s->subspace.r, err));
     }
     return SU_TAKE_ALL(&s->arena, "the integrator", err, SU_WANT(y->inverse, lead), SU_WANT(y->load, lead),
                        SU_WANT(y->force, lead), SU_WANT(y->held, lead), SU_WANT(y->direction, lead),

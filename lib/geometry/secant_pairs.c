@@ -1,15 +1,15 @@
-#include "linalg/secant_pairs.h"
+#include "geometry/secant_pairs.h"
 
 #include "geometry/vector.h"
 
 /* Curvature of a pair, relative, below which it is rounding. */
-static const double LEAST_CURVATURE = 1e-10;
+static const double LEAST_CURVATURE = 1e-12;
 
-su_status su_secant_pairs_take(su_secant_pairs *pairs, su_arena *arena, int64_t size, su_error *err)
+su_status su_secant_pairs_take(su_secant_pairs *pairs, su_arena *arena, int64_t room, int64_t size, su_error *err)
 {
-    *pairs = (su_secant_pairs){.size = size};
-    return SU_TAKE_ALL(arena, "a quasi-Newton method", err, SU_WANT(pairs->steps, SU_SECANT_PAIRS * size),
-                       SU_WANT(pairs->changes, SU_SECANT_PAIRS * size));
+    *pairs = (su_secant_pairs){.size = size, .room = room};
+    return SU_TAKE_ALL(arena, "a quasi-Newton method", err, SU_WANT(pairs->steps, room * size),
+                       SU_WANT(pairs->changes, room * size));
 }
 
 void su_secant_pairs_forget(su_secant_pairs *pairs) { pairs->count = pairs->next = 0; }
@@ -22,14 +22,14 @@ void su_secant_pairs_add(su_secant_pairs *pairs, double length, const double *d,
     double curvature = su_dot(pairs->size, s, y);
     if (!(curvature > LEAST_CURVATURE * su_norm(pairs->size, s) * su_norm(pairs->size, y))) return;
     pairs->inverse[pairs->next] = 1 / curvature;
-    pairs->next = (pairs->next + 1) % SU_SECANT_PAIRS;
-    if (pairs->count < SU_SECANT_PAIRS) pairs->count++;
+    pairs->next = (pairs->next + 1) % pairs->room;
+    if (pairs->count < pairs->room) pairs->count++;
 }
 
 /* Where the pair stands that is `age` older than the newest. */
 static int64_t place(const su_secant_pairs *pairs, int64_t age)
 {
-    return (pairs->next - 1 - age + 2 * SU_SECANT_PAIRS) % SU_SECANT_PAIRS;
+    return (pairs->next - 1 - age + 2 * pairs->room) % pairs->room;
 }
 
 double su_secant_pairs_scale(const su_secant_pairs *pairs)

@@ -4,26 +4,26 @@
  *     memcpy(d, gradient), su_secant_pairs_before(pairs, d), d = B d, su_secant_pairs_after(pairs, d)
  *
  * makes of d the quasi-Newton step, to be taken away; B is the inverse of the first matrix. */
-#ifndef SU_LINALG_SECANT_PAIRS_H
-#define SU_LINALG_SECANT_PAIRS_H
+#ifndef SU_GEOMETRY_SECANT_PAIRS_H
+#define SU_GEOMETRY_SECANT_PAIRS_H
 
 #include "core/memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pairs. More than a handful brings nothing (Liu, Bouaziz, Kavan 2017: Quasi-Newton methods for real-time simulation of
- * hyperelastic materials, section 5). */
-enum { SU_SECANT_PAIRS = 8 };
+/* Pairs at most, and as a rule: more than a handful brings nothing (Liu, Bouaziz, Kavan 2017: Quasi-Newton methods for
+ * real-time simulation of hyperelastic materials, section 5). */
+enum { SU_SECANT_MOST = 10, SU_SECANT_PAIRS = 8 };
 
 typedef struct su_secant_pairs {
-    int64_t size, count, next;                               /* entries of a vector; pairs; where the next goes */
-    double *steps, *changes;                                 /* (SU_SECANT_PAIRS,size) */
-    double inverse[SU_SECANT_PAIRS], along[SU_SECANT_PAIRS]; /* 1 / step.change; of the recursion */
+    int64_t size, room, count, next; /* entries of a vector; pairs at most, that there are; where the next goes */
+    double *steps, *changes;         /* (room,size) */
+    double inverse[SU_SECANT_MOST], along[SU_SECANT_MOST]; /* 1 / step.change; of the recursion */
 } su_secant_pairs;
 
-/* Room for vectors of `size` entries, from an arena. Without pairs. */
-su_status su_secant_pairs_take(su_secant_pairs *pairs, su_arena *arena, int64_t size, su_error *err);
+/* Room for so many pairs of vectors of `size` entries, from an arena. Without pairs. */
+su_status su_secant_pairs_take(su_secant_pairs *pairs, su_arena *arena, int64_t room, int64_t size, su_error *err);
 void su_secant_pairs_forget(su_secant_pairs *pairs);
 /* The pair `length` times d (size), `after` less `before` (size); left out where its curvature is not positive. */
 void su_secant_pairs_add(su_secant_pairs *pairs, double length, const double *d, const double *before,
