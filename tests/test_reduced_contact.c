@@ -39,11 +39,13 @@ typedef struct fixture {
     reduced_scene r;
     su_runtime_model all; /* with every vertex as a point */
     su_sim_settings settings;
+    double friction;
 } fixture;
 
 static void fixture_create(fixture *f, int modes)
 {
     su_error err = {0};
+    f->friction = 0;
     scene_create(&f->s, 16, 2, 2, 3, angles, FRAMES, FPS, roll, 0, NULL);
     reduced_options options = {.r = modes, .regions = 1, .stride = 1, .one = true};
     reduced_create(&f->r, &f->s, &options);
@@ -74,6 +76,7 @@ static su_all_pairs all_pairs(const fixture *f, bool allow_overlap, int threads)
                           .young = f->s.fit.young,
                           .poisson = f->s.fit.poisson,
                           .stiffness = 1,
+                          .friction = f->friction,
                           .allow_overlap = allow_overlap,
                           .threads = threads,
                           .place = f->all.points.extra_place,
@@ -106,7 +109,8 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
                      SU_OK);
     su_stepper *stepper = su_simulation_stepper(sim);
     if (sets) {
-        su_trained_pairs what = {sets, f->r.model.vertices, few.points.extra_place, few.points.extra_point, 1};
+        su_trained_pairs what = {sets, f->r.model.vertices, few.points.extra_place, few.points.extra_point,
+                                 1,    f->friction};
         assert_int_equal(su_trained_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
     } else {
         su_all_pairs what = all_pairs(f, false, threads);
@@ -218,6 +222,99 @@ static void forces_are_those_of_all_pairs_projected(void **unused)
     su_stepper_free(&stepper);
     su_pose_free(&pose);
     free(q), free(out), free(other), free(y), free(force), free(A), free(k), free(moved), free(there);
+    fixture_free(&f);
+}
+
+/* Friction holds what pressed when the step began: its reduced force is U' times that of lib/contact on the deformed
+ * flesh, and the gradient of what it adds to the energy; where nothing has slipped yet there is none. */
+static void friction_is_that_of_all_pairs_projected(void **unused)
+{
+    const double h = 0.01, mu = 0.5;
+    fixture f;
+    su_error err = {0};
+    su_pose pose;
+    su_stepper stepper;
+    const su_step_settings step = {.stiffness = 1, .newton = 2};
+    (void)unused;
+    fixture_create(&f, 12);
+    int64_t n = f.r.model.n, r = f.r.model.r;
+    pose_at(&f, FRAMES - 1, &pose);
+    assert_int_equal(su_stepper_create(&f.all, &step, &stepper, &err), SU_OK);
+    su_subspace *subspace = &stepper.subspace;
+    int64_t lead = subspace->lead;
+    su_contact contact[2]; /* sliding, gripping */
+    double *q = su_calloc(lead, sizeof *q), *other = su_calloc(lead, sizeof *q),
+           *y = calloc((size_t)(3 * n), sizeof *y), *before = calloc((size_t)(3 * n), sizeof *y),
+           *k = calloc((size_t)n, sizeof *k), *out[2], energy[2];
+    su_stepper_start(&stepper, &pose, NULL, NULL, NULL, h);
+    for (int way = 0; way < 2; way++) {
+        f.friction = way ? mu : 0;
+        su_all_pairs what = all_pairs(&f, false, 1);
+        assert_int_equal(su_all_pairs_create(&what, subspace, contact + way, &err), SU_OK);
+        contact[way].keep(contact[way].self, &pose, subspace, stepper.now);
+        contact[way].prepare(contact[way].self, &pose, subspace, stepper.now, h, stepper.system.load);
+        out[way] = su_calloc(lead, sizeof **out);
+        energy[way] = contact[way].evaluate(contact[way].self, q, out[way], NULL);
+    }
+    double size = su_norm(r, out[0]);
+    assert_near(energy[1], energy[0], 1e-9 * energy[0]); /* nothing has slipped */
+    for (int64_t i = 0; i < r; i++) assert_near(out[1][i], out[0][i], 1e-6 * size);
+
+    su_contact_body body;
+    su_contact_finder *finder;
+    const su_contact_pair *pairs;
+    int64_t count, held = 0;
+    double expected = 0, *gripped = su_calloc(lead, sizeof *gripped);
+    assert_int_equal(su_contact_body_create(n, f.r.model.vertices, f.r.model.t, f.r.model.tets, &body, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(&body, 0, NULL, 0, NULL, 1, &finder, &err), SU_OK);
+    su_contact_stiffness(&body, f.s.fit.young, f.s.fit.poisson, k);
+    su_contact_finder_set_stiffness(finder, k);
+    subspace->places(subspace->self, &pose, q, NULL, n, f.all.points.extra_place, before);
+    assert_int_equal(su_contact_find(finder, before, &pairs, &count, &err), SU_OK);
+    for (int64_t i = 0; i < r; i++) q[i] = 2e-3 * sin(3.0 * (double)i);
+    subspace->places(subspace->self, &pose, q, NULL, n, f.all.points.extra_place, y);
+    for (int64_t p = 0; p < count; p++) {
+        su_contact_grip grip = su_contact_grip_of(&body, pairs + p, mu, h, before);
+        su_contact_slip slip;
+        double force[12];
+        if (!(grip.limit > 0) || !su_contact_grip_slip(&body, &grip, y, &slip)) continue;
+        expected += su_contact_grip_evaluate(&body, &grip, y, force, NULL);
+        held++;
+        for (int c = 0; c < 4; c++) {
+            int32_t point = f.all.points.extra_point[slip.corner[c]];
+            if (point >= 0) subspace->add_force(subspace->self, &pose, point, 1, force + 3 * c, other);
+        }
+    }
+    assert_true(held > 3);
+    for (int way = 0; way < 2; way++) {
+        memset(out[way], 0, (size_t)lead * sizeof **out);
+        energy[way] = contact[way].evaluate(contact[way].self, q, out[way], NULL);
+    }
+    for (int64_t i = 0; i < r; i++) gripped[i] = out[1][i] - out[0][i];
+    assert_true(expected > 0);
+    assert_near(energy[1] - energy[0], expected, 1e-6 * expected);
+    size = su_norm(r, gripped);
+    assert_true(size > 0);
+    for (int64_t i = 0; i < r; i++) assert_near(gripped[i], other[i], 1e-5 * size);
+
+    /* along a direction */
+    const double length = 1e-6;
+    double slope = 0, change[2];
+    for (int side = 0; side < 2; side++) {
+        double moved[2];
+        for (int64_t i = 0; i < r; i++) q[i] = 2e-3 * sin(3.0 * (double)i) + (side ? 1 : -1) * length * cos((double)i);
+        for (int way = 0; way < 2; way++) moved[way] = contact[way].evaluate(contact[way].self, q, other, NULL);
+        change[side] = moved[1] - moved[0];
+    }
+    for (int64_t i = 0; i < r; i++) slope += gripped[i] * cos((double)i);
+    assert_near((change[1] - change[0]) / (2 * length), slope, 1e-3 * size);
+
+    su_contact_finder_free(finder);
+    su_contact_body_free(&body);
+    for (int way = 0; way < 2; way++) contact[way].release(contact[way].self), free(out[way]);
+    su_stepper_free(&stepper);
+    su_pose_free(&pose);
+    free(q), free(other), free(y), free(before), free(k), free(gripped);
     fixture_free(&f);
 }
 
@@ -358,6 +455,43 @@ static void trained_pairs_stand_for_all(void **unused)
     fixture_free(&f);
 }
 
+/* Pairs trained without friction serve with it, what it does is much like what all pairs do, and a run that was
+ * interrupted goes on with the same bytes. */
+static void trained_pairs_hold(void **unused)
+{
+    fixture f;
+    su_pair_sets sets;
+    su_contact_trained report;
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    int64_t count = FRAMES * f.r.model.r;
+    double *q[2][2], held[2] = {0}, apart = 0, *again;
+    for (int way = 0; way < 2; way++) {
+        f.friction = way ? 0.5 : 0;
+        q[way][0] = play(&f, NULL, false, 1, 1, NULL, NULL), q[way][1] = play(&f, &sets, false, 1, 1, NULL, NULL);
+    }
+    interruption kept = {NULL, 0};
+    free(play(&f, &sets, false, 1, 1, NULL, &kept));
+    again = play(&f, &sets, false, 1, 1, NULL, &kept);
+    assert_memory_equal(again, q[1][1], (size_t)count * sizeof *again);
+    kept.done = 0, free(kept.state), free(again);
+    free(play(&f, NULL, false, 1, 1, NULL, &kept));
+    again = play(&f, NULL, false, 1, 1, NULL, &kept);
+    assert_memory_equal(again, q[1][0], (size_t)count * sizeof *again);
+    free(kept.state), free(again);
+    for (int64_t i = 0; i < count; i++) {
+        double all = q[1][0][i] - q[0][0][i], few = q[1][1][i] - q[0][1][i];
+        held[0] += all * all, held[1] += few * few, apart += (all - few) * (all - few);
+    }
+    print_message("friction changes the motion by %.3g with all pairs, %.3g with trained ones, which differ by %.3g\n",
+                  sqrt(held[0]), sqrt(held[1]), sqrt(apart));
+    assert_true(held[0] > 0 && held[1] > 0);
+    for (int way = 0; way < 2; way++) free(q[way][0]), free(q[way][1]);
+    su_pair_sets_free(&sets);
+    fixture_free(&f);
+}
+
 /* The interface for games feels the same contact, says so, and refuses a file that is none. */
 static void live_flesh_feels_it_too(void **unused)
 {
@@ -424,9 +558,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forces_are_those_of_all_pairs_projected),
+        cmocka_unit_test(friction_is_that_of_all_pairs_projected),
         cmocka_unit_test(a_whole_basis_moves_as_the_full_simulation),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
+        cmocka_unit_test(trained_pairs_hold),
         cmocka_unit_test(live_flesh_feels_it_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -125,32 +125,39 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
 /* The slip s = sum (foot - anchor) y of the triangle is a vector in its plane. |s|^2 = |p - a|^2 - height^2, with a the
  * anchor, no rigid motion changes; half of it has the gradient s at p and -anchor s + height (foot - anchor) n at the
  * triangle: the second term turns the triangle by the moment that two forces at a distance of the height exert. */
-double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],
-                                double K[144])
+bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *grip, const double *y,
+                          su_contact_slip *slip)
 {
-    int32_t corner[4];
-    double share[4], at[3], slip[3] = {0}, normal[3] = {0}, edge[2][3];
+    double at[3], edge[2][3], height = 0;
     const double *p = y + 3 * (int64_t)grip->vertex;
-    if (f) memset(f, 0, 12 * sizeof *f);
-    if (K) memset(K, 0, 144 * sizeof *K);
-    corners_of(body, grip->vertex, grip->triangle, grip->anchor, corner, share);
-    if (!(grip->limit > 0) || !su_contact_foot(body, y, p, grip->triangle, at)) return 0;
+    *slip = (su_contact_slip){.secant = 0};
+    corners_of(body, grip->vertex, grip->triangle, grip->anchor, slip->corner, slip->share);
+    if (!(grip->limit > 0) || !su_contact_foot(body, y, p, grip->triangle, at)) return false;
+    const double *first = y + 3 * (int64_t)slip->corner[1];
     for (int c = 1; c < 3; c++) at[c] -= grip->anchor[c];
     at[0] = -at[1] - at[2]; /* from the anchor to the foot: no force is left over */
     for (int c = 0; c < 3; c++)
-        for (int i = 0; i < 3; i++) slip[i] += at[c] * y[3 * (int64_t)corner[c + 1] + i];
-    for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)corner[m + 2], y + 3 * (int64_t)corner[1], edge[m]);
-    su_cross3(edge[0], edge[1], normal);
-    double size = su_norm3(slip), area = su_norm3(normal), height = 0;
-    for (int i = 0; i < 3; i++) normal[i] /= area, height += (p[i] - y[3 * (int64_t)corner[1] + i]) * normal[i];
-    double secant = grip->limit / fmax(size, grip->hold);
-    for (int c = 0; c < 4 && f; c++)
-        for (int i = 0; i < 3; i++) {
-            double turn = c ? height * at[c - 1] : 0;
-            f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
-        }
+        for (int i = 0; i < 3; i++) slip->way[i] += at[c] * y[3 * (int64_t)slip->corner[c + 1] + i];
+    for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)slip->corner[m + 2], first, edge[m]);
+    su_cross3(edge[0], edge[1], slip->normal);
+    double size = su_norm3(slip->way), area = su_norm3(slip->normal);
+    for (int i = 0; i < 3; i++) slip->normal[i] /= area, height += (p[i] - first[i]) * slip->normal[i];
+    for (int c = 0; c < 3; c++) slip->turn[c + 1] = height * at[c];
+    slip->secant = grip->limit / fmax(size, grip->hold);
+    slip->energy = size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * slip->secant * size * size;
+    return true;
+}
+
+double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],
+                                double K[144])
+{
+    su_contact_slip s;
+    su_contact_grip_slip(body, grip, y, &s);
+    for (int a = 0; a < 12 && f; a++)
+        f[a] = s.secant * (s.share[a / 3] * s.way[a % 3] + s.turn[a / 3] * s.normal[a % 3]);
     for (int a = 0; a < 12 && K; a++)
         for (int b = 0; b < 12; b++)
-            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * ((a % 3 == b % 3) - normal[a % 3] * normal[b % 3]);
-    return size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * secant * size * size;
+            K[12 * a + b] =
+                s.secant * s.share[a / 3] * s.share[b / 3] * ((a % 3 == b % 3) - s.normal[a % 3] * s.normal[b % 3]);
+    return s.energy;
 }

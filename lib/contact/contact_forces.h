@@ -38,6 +38,19 @@ typedef struct su_contact_grip {
 /* The grip of a pair in a step of h seconds that begins at `before` (n,3), which may be turned and moved as a whole. */
 su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact_pair *pair, double friction, double h,
                                    const double *before);
+/* What a grip is at y: the way s (3) of v_p along the triangle's plane since the anchor, m, and the normal there. */
+typedef struct su_contact_slip {
+    int32_t corner[4];        /* as those of a pair */
+    double share[4], turn[4]; /* (1, -anchor); the height times what leads from the anchor to the foot */
+    double way[3], normal[3];
+    double secant; /* N/m; the gradient on corner c is secant (share_c way + turn_c normal), its
+                    * semidefinite tangent secant share share' (x) (1 - normal normal') */
+    double energy; /* J */
+} su_contact_slip;
+
+/* False where there is no friction; the slip is then all 0. */
+bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *grip, const double *y,
+                          su_contact_slip *slip);
 /* Energy at y, J; f (12) its gradient (NULL: not wanted), corners as those of a pair; K (12,12) its semidefinite
  * tangent (NULL: not wanted). */
 double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],

@@ -52,11 +52,13 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
         walk(&at, save, system->inverse, model->lead, &total);
         walk_integer(&at, save, &pairs->count, &total);
         walk_integer(&at, save, &pairs->next, &total);
-        walk(&at, save, pairs->inverse, SU_SECANT_PAIRS, &total);
-        walk(&at, save, pairs->steps, SU_SECANT_PAIRS * pairs->size, &total);
-        walk(&at, save, pairs->changes, SU_SECANT_PAIRS * pairs->size, &total);
+        walk(&at, save, pairs->inverse, pairs->room, &total);
+        walk(&at, save, pairs->steps, pairs->room * pairs->size, &total);
+        walk(&at, save, pairs->changes, pairs->room * pairs->size, &total);
     }
     if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);
+    for (int k = 0; k < s->stepper.contacts; k++)
+        walk(&at, save, s->stepper.contact[k].state, s->stepper.contact[k].state_size, &total);
     walk_integer(&at, save, &s->serial, &total);
     walk_integer(&at, save, &s->probe_serial, &total);
     return total;

@@ -71,6 +71,11 @@ void supple_set_force(supple_runtime *r, int64_t index, const double force[3])
     e->force[k] = (su_point_force){index, {force[0], force[1], force[2]}, -INFINITY, INFINITY};
 }
 
+void supple_set_self_friction(supple_runtime *r, double coefficient)
+{
+    if (r->pairs.v > 0) su_trained_pairs_set_friction(r->stepper.contact + r->stepper.contacts - 1, coefficient);
+}
+
 void supple_get_self_contact(const supple_runtime *r, supple_self_contact *out)
 {
     *out = (supple_self_contact){0};

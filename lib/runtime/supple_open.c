@@ -128,8 +128,12 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
 static su_status open_self_contact(supple_runtime *r, su_error *err)
 {
     int64_t first = 4 * r->external.points;
-    su_trained_pairs what = {&r->pairs, r->file.vertices, r->model.points.extra_place + first,
-                             r->model.points.extra_point + first, r->settings.stiffness};
+    su_trained_pairs what = {&r->pairs,
+                             r->file.vertices,
+                             r->model.points.extra_place + first,
+                             r->model.points.extra_point + first,
+                             r->settings.stiffness,
+                             0};
     su_contact contact;
     SU_TRY(su_trained_pairs_create(&what, &r->stepper.subspace, &contact, err));
     su_stepper_add_contact(&r->stepper, &contact);

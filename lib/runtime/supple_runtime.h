@@ -35,7 +35,7 @@ typedef struct supple_options {
     int gravity_mode;        /* relative: the given shape carries its own weight */
     double damping;          /* ratio at the lowest frequency; 0: 0.1 */
     double stiffness;        /* factor on Young's modulus; 0: 1 */
-    int newton;              /* linear solves a step; 0: as many as 1e-3 of the forces takes */
+    int newton;              /* linear solves a step; 0: as many as 1e-4 of the forces takes */
     int corrected;           /* not 0: points already contain the sculpted corrections of the model */
     const int32_t *vertices; /* skin vertices whose positions will be read; NULL: all */
     int64_t vertex_count;
@@ -129,6 +129,8 @@ typedef struct supple_self_contact {
     int untrained;           /* not 0: parts are near each other in a pose that contact was not trained on */
 } supple_self_contact;
 
+/* Coefficient of friction from the next step on; 0, as it begins: skin slides on skin. */
+void supple_set_self_friction(supple_runtime *runtime, double coefficient);
 /* Of the last step; all 0 without a file. */
 void supple_get_self_contact(const supple_runtime *runtime, supple_self_contact *out);
 

@@ -80,7 +80,10 @@ static su_status load_contact(su_tool *tool, job *j)
 {
     const settings *set = &j->set;
     su_error *err = &tool->err;
-    if (!set->self_contact && !set->contact) return SU_OK;
+    bool any = set->self_contact || set->contact;
+    if (set->self_friction > 0 && !any)
+        return su_fail(err, SU_USAGE, "--self-friction goes with --contact and with --self-contact");
+    if (!any) return SU_OK;
     if (j->skinned) return su_fail(err, SU_USAGE, "contact of the flesh with itself goes with models of bases only");
     if (set->self_contact && set->contact)
         return su_fail(err, SU_USAGE, "--self-contact looks at all pairs and --contact at trained ones: take one");
@@ -214,7 +217,7 @@ static const su_option options[] = {
      .argument = "T",
      .low = 0,
      .high = 1,
-     .help = "Residual, relative to the forces, at which a step is solved (default 1e-3, with --newton 1e-8); with "
+     .help = "Residual, relative to the forces, at which a step is solved (default 1e-4, with --newton 1e-8); with "
              "skinning modes the relative change at which iterations stop (default 1e-4)."},
     {.name = "iterations",
      .kind = SU_OPT_INT,
@@ -290,6 +293,14 @@ static const su_option options[] = {
      .low = 1e-6,
      .high = 1e6,
      .help = "With --contact and --self-contact: factor on the stiffness of contact (default 1)."},
+    {.name = "self-friction",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.set.self_friction,
+     .argument = "MU",
+     .low = 0,
+     .high = 100,
+     .help = "With --contact and --self-contact: coefficient of friction (default 0: skin slides). Pairs trained "
+             "without it serve as they are."},
     {.name = "accept",
      .transient = true,
      .kind = SU_OPT_FLAG,

@@ -30,7 +30,7 @@ typedef struct settings {
     su_skinning_settings skinning;
     int solver;
     int self_contact; /* SU_SELF_CONTACT_ */
-    double self_stiffness;
+    double self_stiffness, self_friction;
     const char *contact;   /* of trained pairs; NULL: none */
     const char *flesh_fit; /* of the materials that all pairs press with; NULL: none */
 } settings;

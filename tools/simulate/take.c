@@ -171,7 +171,7 @@ static su_status add_contact(su_tool *tool, take *t)
     double factor = j->set.self_stiffness * t->settings.stiffness;
     su_contact contact;
     if (j->set.contact) {
-        su_trained_pairs what = {&j->pairs, j->model.vertices, place, point, factor};
+        su_trained_pairs what = {&j->pairs, j->model.vertices, place, point, factor, j->set.self_friction};
         SU_TRY(su_trained_pairs_create(&what, &stepper->subspace, &contact, &tool->err));
     } else {
         su_all_pairs what = {.n = j->model.n,
@@ -181,6 +181,7 @@ static su_status add_contact(su_tool *tool, take *t)
                              .young = j->materials.young,
                              .poisson = j->materials.poisson,
                              .stiffness = factor,
+                             .friction = j->set.self_friction,
                              .allow_overlap = j->set.self_contact == SU_SELF_CONTACT_NEW,
                              .threads = tool->threads,
                              .place = place,

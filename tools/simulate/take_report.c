@@ -32,6 +32,7 @@ static su_status describe_contact(su_tool *tool, const job *j, json_t *meta)
     json_object_set_new(meta, "contact", json_string(digest));
     json_object_set_new(meta, "self_contact", json_string(su_pair_sets_allow(&j->pairs) ? "new" : "all"));
     json_object_set_new(meta, "self_stiffness", json_real(j->set.self_stiffness));
+    json_object_set_new(meta, "self_friction", json_real(j->set.self_friction));
     return SU_OK;
 }
 
@@ -82,6 +83,7 @@ su_status take_describe(su_tool *tool, take *t)
     if (set->self_contact) {
         json_object_set_new(meta, "self_contact", su_choice_json(SU_SELF_CONTACT_NAMES, set->self_contact));
         json_object_set_new(meta, "self_stiffness", json_real(set->self_stiffness));
+        json_object_set_new(meta, "self_friction", json_real(set->self_friction));
     }
     if (set->contact) SU_TRY(describe_contact(tool, t->j, meta));
     json_object_set_new(meta, "fps", json_real(1.0 / t->settings.frame_seconds));

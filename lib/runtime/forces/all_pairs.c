@@ -18,6 +18,10 @@ typedef struct contact {
     bool prepared; /* a step leads to the next state that is kept */
     const su_contact_pair *pairs;
     int64_t count;
+    double friction;
+    double *before;         /* (n,3) where the flesh was at the state reached, with friction */
+    su_contact_grip *grips; /* (grip_count) of the pairs that pressed when the step began */
+    int64_t grip_count, grip_room;
     su_reduced_contact_counts counts;
 } contact;
 
@@ -28,6 +32,25 @@ static void find(contact *c, double *out)
     if (su_contact_find(c->finder, c->y, &c->pairs, &c->count, NULL) == SU_OK) return;
     c->count = 0;
     if (out) out[0] = NAN;
+}
+
+/* Friction of the pairs at c->y in a step of h seconds from c->before on; none without memory, as above. */
+static void grip(contact *c, double h, double *out)
+{
+    c->grip_count = 0;
+    if (!(c->friction > 0) || !(h > 0)) return;
+    if (c->count > c->grip_room) {
+        su_contact_grip *larger = realloc(c->grips, (size_t)(2 * c->count) * sizeof *larger);
+        if (!larger) {
+            out[0] = NAN;
+            return;
+        }
+        c->grips = larger, c->grip_room = 2 * c->count;
+    }
+    for (int64_t k = 0; k < c->count; k++) {
+        su_contact_grip one = su_contact_grip_of(&c->body, c->pairs + k, c->friction, h, c->before);
+        if (one.limit > 0) c->grips[c->grip_count++] = one;
+    }
 }
 
 static void look(contact *c, const double *q, double *out)
@@ -44,10 +67,14 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
 {
     contact *c = self;
     double started = su_seconds();
-    (void)instant, (void)subspace;
-    if (!c->prepared) return;
+    if (!c->prepared) { /* a start: nothing has been looked for there */
+        c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+        if (c->friction > 0) su_contact_points_place(&c->points, NULL, reached->q, NULL, c->before);
+        return;
+    }
     c->prepared = false;
     look(c, reached->q, NULL);
+    if (c->friction > 0) memcpy(c->before, c->y, (size_t)(3 * c->body.n) * sizeof *c->y);
     su_reduced_contact_count(&c->counts, c->count, c->pairs);
     c->counts.seconds += su_seconds() - started;
     c->counts.most_seconds = fmax(c->counts.most_seconds, c->counts.seconds - c->counts.before);
@@ -65,6 +92,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
     if (c->allow_overlap) su_contact_finder_allow(c->finder, c->x);
     find(c, load);
+    grip(c, h, load);
     c->counts.steps++;
     c->counts.seconds += su_seconds() - started;
     return 1; /* what is apart here may meet at q */
@@ -76,6 +104,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
     double started = su_seconds();
     if (q) look(c, q, out);
     double energy = su_contact_points_respond(&c->points, c->count, c->pairs, c->y, q ? NULL : c->x, out, A);
+    energy += su_contact_points_hold(&c->points, c->grip_count, c->grips, c->y, q ? NULL : c->x, out, A);
     c->counts.seconds += su_seconds() - started;
     return energy;
 }
@@ -86,7 +115,7 @@ static void release(void *self)
     su_contact_points_free(&c->points);
     su_contact_finder_free(c->finder);
     su_contact_body_free(&c->body);
-    free(c->x), free(c->y), free(c->q);
+    free(c->x), free(c->y), free(c->q), free(c->before), free(c->grips);
     free(c);
 }
 
@@ -96,17 +125,23 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     double *k = NULL;
     su_status status;
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
-    c->allow_overlap = what->allow_overlap;
+    c->allow_overlap = what->allow_overlap, c->friction = what->friction;
     SU_GO(su_contact_body_create(what->n, what->neutral, what->t, what->tets, &c->body, err));
     SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
     SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));
     SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(k, what->n), SU_WANT(c->x, 3 * what->n), SU_WANT(c->y, 3 * what->n),
-                       SU_WANT(c->q, subspace->lead)));
+                       SU_WANT(c->q, subspace->lead), SU_WANT(c->before, 3 * what->n)));
     c->points.body = &c->body;
     su_contact_stiffness(&c->body, what->young, what->poisson, k);
     for (int64_t v = 0; v < what->n; v++) k[v] *= what->stiffness;
     su_contact_finder_set_stiffness(c->finder, k);
-    *out = (su_contact){.self = c, .keep = keep, .prepare = prepare, .evaluate = evaluate, .release = release};
+    *out = (su_contact){.self = c,
+                        .state_size = c->friction > 0 ? 3 * what->n : 0,
+                        .state = c->before,
+                        .keep = keep,
+                        .prepare = prepare,
+                        .evaluate = evaluate,
+                        .release = release};
 done:
     free(k);
     if (status != SU_OK) release(c);

@@ -11,6 +11,7 @@ typedef struct su_all_pairs {
     const int32_t *tets;           /* (t,4) borrowed */
     const double *young, *poisson; /* (t) Pa, 1; read when it is made */
     double stiffness;              /* factor on that of docs/contact.md */
+    double friction;               /* coefficient; 0: skin slides */
     bool allow_overlap;            /* what the rest shape has overlapping is free of force */
     int threads;
     const int32_t *place,

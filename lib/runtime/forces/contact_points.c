@@ -143,3 +143,49 @@ double su_contact_points_respond(su_contact_points *p, int64_t count, const su_c
         if (su_contact_pressed(pairs + k)) respond(p, pairs + k, y, x, out, A);
     return su_contact_energy(count, pairs);
 }
+
+/* Two unit vectors that span the plane with this unit normal. */
+static void span_plane(const double n[3], double t[2][3])
+{
+    int least = fabs(n[0]) <= fabs(n[1]) && fabs(n[0]) <= fabs(n[2]) ? 0 : fabs(n[1]) <= fabs(n[2]) ? 1 : 2;
+    double axis[3] = {least == 0, least == 1, least == 2}, size;
+    su_cross3(n, axis, t[0]);
+    size = su_norm3(t[0]);
+    for (int i = 0; i < 3; i++) t[0][i] /= size;
+    su_cross3(n, t[0], t[1]);
+}
+
+/* The tangent is secant times the plane's projection on what the four vertices move by as their shares are: two rows.
+ */
+static void hold(su_contact_points *p, const su_contact_slip *slip, const double *y, const double *x, double *out,
+                 double *A)
+{
+    double t[2][3], d[3] = {0}, *rows = p->rows, *couple = p->rows + 2 * p->lead;
+    span_plane(slip->normal, t);
+    for (int c = 0; c < 4 && x; c++)
+        for (int i = 0; i < 3; i++) {
+            int64_t at = 3 * (int64_t)slip->corner[c] + i;
+            d[i] += slip->share[c] * (y[at] - x[at]);
+        }
+    pair_row(p, slip->corner, slip->turn, slip->normal, couple);
+    for (int k = 0; k < 2; k++) {
+        double *row = rows + k * p->lead, size = slip->secant * (su_dot3(slip->way, t[k]) - su_dot3(d, t[k]));
+        pair_row(p, slip->corner, slip->share, t[k], row);
+        for (int64_t j = 0; j < p->r; j++) out[j] += size * row[j];
+        if (A) add_outer(p->r, p->lead, slip->secant, row, row, A);
+    }
+    for (int64_t j = 0; j < p->r; j++) out[j] += slip->secant * couple[j];
+}
+
+double su_contact_points_hold(su_contact_points *p, int64_t count, const su_contact_grip *grips, const double *y,
+                              const double *x, double *out, double *A)
+{
+    double energy = 0;
+    for (int64_t k = 0; k < count; k++) {
+        su_contact_slip slip;
+        if (!(grips[k].limit > 0) || !su_contact_grip_slip(p->body, grips + k, y, &slip)) continue;
+        hold(p, &slip, y, x, out, A);
+        energy += slip.energy;
+    }
+    return energy;
+}

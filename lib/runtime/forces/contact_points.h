@@ -48,6 +48,9 @@ void su_contact_points_place(su_contact_points *points, const uint8_t *wanted, c
  * H (y - x)). Returns their energy, J. */
 double su_contact_points_respond(su_contact_points *points, int64_t count, const su_contact_pair *pairs,
                                  const double *y, const double *x, double *out, double *A);
+/* Friction of pairs during a step (contact_forces.h), to the same ends. */
+double su_contact_points_hold(su_contact_points *points, int64_t count, const su_contact_grip *grips, const double *y,
+                              const double *x, double *out, double *A);
 /* The same force alone, of one pair: row (lead) = U' (its gradient per N of its size), that is -U_p n + sum beta U_i n.
  */
 void su_contact_points_row(su_contact_points *points, const su_contact_pair *pair, double *row);

@@ -30,7 +30,7 @@ typedef struct part {
 
 typedef struct contact {
     const su_pair_sets *sets;
-    double stiffness, margin;
+    double stiffness, margin, friction;
     bool allow_overlap;
     su_contact_points points;
     su_contact_body *patch; /* (z) */
@@ -42,9 +42,13 @@ typedef struct contact {
     double *x, *y, *at, *q; /* (v,3), (v,3), (3c), (lead) */
     part *parts;            /* (NEAREST s) of this step */
     su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
+    su_contact_grip *grips; /* (room) their friction; no limit: none */
+    double *before;         /* (v,3) where vertices were at the state reached, and (v) */
+    double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
     double *outward;        /* (room,3) the skin's normal at their vertices when the step began */
     int64_t count, pair_count;
     bool at_q, prepared, left;
+    bool gripping; /* grips are of the step at hand */
     su_reduced_contact_counts counts;
     su_arena arena;
 } contact;
@@ -246,6 +250,30 @@ static void look(contact *c, const double *q)
     touch_all(c);
 }
 
+static void remember(contact *c)
+{
+    const su_pair_sets *sets = c->sets;
+    for (int64_t v = 0; v < sets->v; v++) {
+        c->known[v] = c->count > 0 && c->wanted[v];
+        for (int i = 0; i < 3 && c->known[v] > 0; i++) c->before[3 * v + i] = c->y[3 * v + i];
+    }
+}
+
+/* Friction of the pairs of a step of h seconds, of those whose vertices were looked at when it began: a set that was
+ * not takes part with no more than the share that one step gave it. */
+static void grip(contact *c, const part *of, double h)
+{
+    const su_contact_body *patch = c->patch + of->set;
+    for (int64_t k = of->first; k < of->first + size_of(c, of->set); k++) {
+        const int32_t *corner = patch->surface + 3 * (int64_t)c->pairs[k].triangle;
+        bool known = c->known[c->pairs[k].vertex] > 0;
+        for (int i = 0; i < 3; i++) known = known && c->known[corner[i]] > 0;
+        c->grips[k] = (su_contact_grip){.limit = 0};
+        if (known) c->grips[k] = su_contact_grip_of(patch, c->pairs + k, c->friction, h, c->before);
+    }
+    c->gripping = true;
+}
+
 static int64_t prepare(void *self, const void *instant, const su_subspace *subspace, const su_state *now, double h,
                        double *load)
 {
@@ -254,13 +282,14 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     (void)load;
     c->counts.before = c->counts.seconds;
     c->points.instant = instant, c->points.subspace = subspace;
-    c->at_q = false, c->prepared = h > 0;
+    c->at_q = false, c->prepared = h > 0, c->gripping = false;
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     choose(c);
     if (c->count > 0) {
         su_contact_points_place(&c->points, c->wanted, NULL, now->subspace, c->y);
         for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);
         touch_all(c);
+        for (int64_t i = 0; i < c->count && h > 0 && c->friction > 0; i++) grip(c, c->parts + i, h);
     }
     c->counts.steps++, c->counts.untrained += c->left;
     c->counts.seconds += su_seconds() - started;
@@ -277,19 +306,36 @@ static double evaluate(void *self, const double *q, double *out, double *A)
         c->points.body = c->patch + of->set;
         energy += su_contact_points_respond(&c->points, size_of(c, of->set), c->pairs + of->first, c->y,
                                             q ? NULL : c->x, out, A);
+        if (c->gripping)
+            energy += su_contact_points_hold(&c->points, size_of(c, of->set), c->grips + of->first, c->y,
+                                             q ? NULL : c->x, out, A);
     }
     c->counts.seconds += su_seconds() - started;
     return energy;
+}
+
+static void start(contact *c, const void *instant, const su_subspace *subspace, const su_state *at)
+{
+    c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
+    choose(c);
+    if (c->count > 0) su_contact_points_place(&c->points, c->wanted, at->q, NULL, c->y);
+    remember(c);
+    c->count = c->pair_count = 0; /* none has been looked at */
 }
 
 static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)
 {
     contact *c = self;
     double started = su_seconds();
-    (void)instant, (void)subspace;
-    if (!c->prepared || c->count == 0) return;
+    if (!c->prepared) { /* a start: nothing has been looked for there */
+        if (c->friction > 0) start(c, instant, subspace, reached);
+        return;
+    }
     c->prepared = false;
-    look(c, reached->q);
+    if (c->count > 0) look(c, reached->q);
+    if (c->friction > 0) remember(c);
+    if (c->count == 0) return;
     su_reduced_contact_count(&c->counts, c->pair_count, c->pairs);
     c->counts.seconds += su_seconds() - started;
     c->counts.most_seconds = fmax(c->counts.most_seconds, c->counts.seconds - c->counts.before);
@@ -369,22 +415,34 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     int64_t v = sets->v, room = most_pairs(sets);
     su_status status;
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
-    c->sets = sets, c->stiffness = what->stiffness, c->margin = NEAR * subspace->diagonal;
+    c->sets = sets, c->stiffness = what->stiffness, c->friction = what->friction, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
     SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->open, sets->k),
                       SU_WANT(c->reads, sets->z * v), SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v),
                       SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
                       SU_WANT(c->q, subspace->lead), SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room),
-                      SU_WANT(c->outward, 3 * room)));
+                      SU_WANT(c->grips, room), SU_WANT(c->outward, 3 * room), SU_WANT(c->before, 4 * v)));
+    c->known = c->before + 3 * v;
 
     for (int64_t i = 0; i < v; i++)
         memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));
     for (int64_t k = 0; k < sets->z; k++) SU_GO(make_patch(c, k, err));
     SU_GO(su_contact_points_create(v, what->place, what->point, subspace, &c->points, err));
-    *out = (su_contact){.self = c, .keep = keep, .prepare = prepare, .evaluate = evaluate, .release = release};
+    *out = (su_contact){.self = c,
+                        .state_size = c->friction > 0 ? 4 * v : 0,
+                        .state = c->before,
+                        .keep = keep,
+                        .prepare = prepare,
+                        .evaluate = evaluate,
+                        .release = release};
 done:
     if (status != SU_OK) release(c);
     return status;
+}
+
+void su_trained_pairs_set_friction(su_contact *trained, double friction)
+{
+    ((contact *)trained->self)->friction = friction;
 }
 
 const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *trained)

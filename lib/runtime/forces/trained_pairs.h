@@ -12,11 +12,14 @@ typedef struct su_trained_pairs {
     const int32_t *place, *point; /* (sets->v) of its vertices, as extra_place and extra_point of the packed model;
                                    * borrowed */
     double stiffness;             /* factor on that of training */
+    double friction;              /* coefficient; 0: skin slides */
 } su_trained_pairs;
 
 /* subspace: with places. Allocates nothing later. */
 su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspace *subspace, su_contact *out,
                                   su_error *err);
+/* From the next step on. */
+void su_trained_pairs_set_friction(su_contact *contact, double friction);
 const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *contact);
 /* Of the last step. */
 typedef struct su_trained_pairs_now {

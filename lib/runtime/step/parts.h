@@ -120,6 +120,8 @@ typedef struct su_force {
 /* Forces from outside at chosen points of the subspace: contacts, friction, wind. self NULL: none. */
 typedef struct su_contact {
     void *self;
+    int64_t state_size; /* numbers of what it keeps of the state reached, saved with a run: (state_size) */
+    double *state;
     /* Where the points are, at the state reached. */
     void (*keep)(void *self, const void *instant, const su_subspace *subspace, const su_state *reached);
     /* At u*: finds the points that are near something; what acts on the others is added to load (lead). h = 0: static.
