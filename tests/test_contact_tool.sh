@@ -38,6 +38,10 @@ error() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" all.npz | sed -
 with=$(error few.npz) without=$(error none.npz)
 awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.6 * b) }'
 check "trained pairs come nearer to all pairs than none (${with:-?} against ${without:-?} %)" $?
+none -o held.npz --contact arm.contact.npz --self-friction 0.5 --stats held.json
+held=$("$BIN/supple" compare arm.model.npz Bend.anim.npz held.npz few.npz | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p')
+awk -v a="$held" -v f="$(number held.json failed)" 'BEGIN { exit !(a > 1 && f == 0) }'
+check "friction holds trained pairs (${held:-?} % from those that slide)" $?
 "$BIN/supple" info arm.contact.npz | grep -q pair_weight
 check "info knows the file" $?
 
@@ -59,6 +63,7 @@ refused() {   # EXIT WORDS ARGUMENTS...
     check "$* is refused" $? "$(cat ../words)"
 }
 refused 2 'take one' sim arm.model.npz Bend.anim.npz --contact arm.contact.npz --self-contact all --fit arm.fit.npz
+refused 2 'goes with --contact' sim arm.model.npz Bend.anim.npz --self-friction 0.5
 refused 2 'goes with --fit' sim arm.model.npz Bend.anim.npz --self-contact all
 refused 3 'supple.contact' sim arm.model.npz Bend.anim.npz --contact arm.fit.npz
 refused 2 'the clip has frames' contact arm.tet.npz arm.fit.npz arm.model.npz Bend.anim.npz --at Bend:900
