@@ -139,6 +139,9 @@ import numpy
 a, b = numpy.load('Stop.npz'), numpy.load('motion.glb:Stop.npz')
 assert abs(a['points'] - b['points']).max() < 1e-6 and len(a['times']) > 2"
 check "and moves its character as the clip in the character's own file does" "$?"
+cp motion.glb motion.vrma
+run "$BIN/supple" import -q --progress none pet.glb --clip motion.vrma:Stop -o vrma.npz
+check "a .vrma is a motion, too" "$status" "$(cat err)"
 bake pet.glb motion.glb -o fbxs2 -n
 check "so it is a shot behind it" "$([ $status = 0 ] && grep -q 'motion.glb:Stop' out; echo $?)" "$status $(cat err)"
 run "$BIN/supple" import motion.glb -o alone.npz

@@ -61,10 +61,11 @@ int su_gltf_numbers(const json_t *array, size_t count, double *out)
 
 int su_gltf_is(const char *path)
 {
+    static const char *const endings[] = {".glb", ".gltf", ".vrm", ".vrma"};
     const char *dot = strrchr(path, '.');
     char begin[4] = "";
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0 || strcasecmp(dot, ".vrm") == 0))
-        return 1;
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(dot, endings[i]) == 0) return 1;
     FILE *in = fopen(path, "rb");
     if (!in) return 0;
     int is = fread(begin, 1, 4, in) == 4 && memcmp(begin, "glTF", 4) == 0;
