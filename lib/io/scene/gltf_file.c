@@ -63,7 +63,8 @@ int su_gltf_is(const char *path)
 {
     const char *dot = strrchr(path, '.');
     char begin[4] = "";
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0 || strcasecmp(dot, ".vrm") == 0))
+    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0 || strcasecmp(dot, ".vrm") == 0 ||
+                strcasecmp(dot, ".vrma") == 0))
         return 1;
     FILE *in = fopen(path, "rb");
     if (!in) return 0;
