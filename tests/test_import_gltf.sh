@@ -54,6 +54,13 @@ cp float.glb float.vrm && cp float.glb renamed.bin && supple import -q float.vrm
     "$python" -c 'import numpy as np; a, b, c = (np.load(f)["points"] for f in ("float.glb.npz", "vrm.npz", "bin.npz")); assert (a == b).all() and (a == c).all()'
 ok $? "a VRM is a GLB, and a GLB is known by its first bytes"
 
+# The clip of a file by any of the endings that GLB has, from its own character to itself: the same motion.
+cp float.glb float.vrma && supple import -q float.glb --clip float.vrma --progress none -o vrma.npz &&
+    supple import -q float.glb --clip renamed.glb --progress none -o no.npz 2>no.txt; [ $? = 3 ] &&
+    supple import -q float.glb --clip float.vrm --progress none -o own.npz &&
+    "$python" -c 'import numpy as np; a, b, c = (np.load(f)["points"] for f in ("float.glb.npz", "vrma.npz", "own.npz")); assert abs(a - b).max() < 1e-6 and abs(a - c).max() < 1e-6'
+ok $? "the clip of a .vrma or .vrm plays as that of a .glb does"
+
 # ---- what is not read ----
 refuse() {   # DESCRIPTION FILE WORDS
     supple import "$2" --progress none -o bad.npz >out.txt 2>err.txt

@@ -395,8 +395,11 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
     report->joints = out->channels, report->elsewhere = elsewhere[converted];
     if (arena->failed) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
     if (out->channels == 0 && out->morph_channels == 0)
-        return su_fail(err, SU_INPUT, "clip '%s' moves nothing of the character: none of its %lld nodes is there",
-                       clip->name, (long long)report->missing);
+        return su_fail(
+            err, SU_INPUT,
+            "clip '%s' moves nothing of the character: none of its %lld nodes is there by name; put the motion on "
+            "the character in another program, which can map names, and export that",
+            clip->name, (long long)report->missing);
     if (from->frame_rate > 0.0) scene->frame_rate = from->frame_rate;
     return SU_OK;
 }
