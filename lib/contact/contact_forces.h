@@ -48,7 +48,7 @@ typedef struct su_contact_slip {
     double energy; /* J */
 } su_contact_slip;
 
-/* False where there is no friction; the slip is then all 0. */
+/* False where there is no friction; secant and energy are then 0. */
 bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *grip, const double *y,
                           su_contact_slip *slip);
 /* Energy at y, J; f (12) its gradient (NULL: not wanted), corners as those of a pair; K (12,12) its semidefinite

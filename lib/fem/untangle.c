@@ -2,8 +2,8 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
-#include "geometry/vector.h"
 #include "geometry/secant_pairs.h"
+#include "geometry/vector.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 #include "runtime/skinning/skinning_step.h"
 
 #include "geometry/mat3.h"
-#include "geometry/vector.h"
 #include "geometry/secant_pairs.h"
+#include "geometry/vector.h"
 #include "runtime/forces/load_contact.h"
 
 #include <math.h>
