@@ -155,6 +155,17 @@ static void pose_at(fixture *f, int64_t frame, su_pose *pose)
     su_pose_work_free(&work);
 }
 
+/* What finds the contacts of the whole flesh; k (n) becomes their stiffness. */
+static void open_finder(const fixture *f, su_contact_body *body, su_contact_finder **finder, double *k)
+{
+    const su_model *model = &f->r.model;
+    su_error err = {0};
+    assert_int_equal(su_contact_body_create(model->n, model->vertices, model->t, model->tets, body, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(body, 0, NULL, 0, NULL, 1, finder, &err), SU_OK);
+    su_contact_stiffness(body, f->s.fit.young, f->s.fit.poisson, k);
+    su_contact_finder_set_stiffness(*finder, k);
+}
+
 /* The reduced force is U' times that of lib/contact on the deformed flesh, and the gradient of the energy; without
  * rigid motions among them the projected tangent has no negative direction. */
 static void forces_are_those_of_all_pairs_projected(void **unused)
@@ -187,10 +198,7 @@ static void forces_are_those_of_all_pairs_projected(void **unused)
     su_contact_finder *finder;
     const su_contact_pair *pairs;
     int64_t count;
-    assert_int_equal(su_contact_body_create(n, f.r.model.vertices, f.r.model.t, f.r.model.tets, &body, &err), SU_OK);
-    assert_int_equal(su_contact_finder_create(&body, 0, NULL, 0, NULL, 1, &finder, &err), SU_OK);
-    su_contact_stiffness(&body, f.s.fit.young, f.s.fit.poisson, k);
-    su_contact_finder_set_stiffness(finder, k);
+    open_finder(&f, &body, &finder, k);
     assert_int_equal(su_contact_find(finder, y, &pairs, &count, &err), SU_OK);
     assert_true(count > 3);
     assert_near(su_contact_energy(count, pairs), energy, 1e-9 * energy);
@@ -265,10 +273,7 @@ static void friction_is_that_of_all_pairs_projected(void **unused)
     const su_contact_pair *pairs;
     int64_t count, held = 0;
     double expected = 0, *gripped = su_calloc(lead, sizeof *gripped);
-    assert_int_equal(su_contact_body_create(n, f.r.model.vertices, f.r.model.t, f.r.model.tets, &body, &err), SU_OK);
-    assert_int_equal(su_contact_finder_create(&body, 0, NULL, 0, NULL, 1, &finder, &err), SU_OK);
-    su_contact_stiffness(&body, f.s.fit.young, f.s.fit.poisson, k);
-    su_contact_finder_set_stiffness(finder, k);
+    open_finder(&f, &body, &finder, k);
     subspace->places(subspace->self, &pose, q, NULL, n, f.all.points.extra_place, before);
     assert_int_equal(su_contact_find(finder, before, &pairs, &count, &err), SU_OK);
     for (int64_t i = 0; i < r; i++) q[i] = 2e-3 * sin(3.0 * (double)i);
