@@ -3,6 +3,7 @@
 #include "geometry/mat3.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void corners_of(const su_contact_body *body, int32_t vertex, int32_t triangle, const double bary[3],
@@ -120,6 +121,22 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
         return grip;
     grip.limit = friction * pair->stiffness * (pair->depth - pair->allowed);
     return grip;
+}
+
+bool su_contact_grip_all(const su_contact_body *body, int64_t count, const su_contact_pair *pairs, double friction,
+                         double h, const double *before, su_contact_grip **grips, int64_t *room, int64_t *held)
+{
+    *held = 0;
+    if (count > *room) {
+        su_contact_grip *larger = realloc(*grips, (size_t)(2 * count) * sizeof *larger);
+        if (!larger) return false;
+        *grips = larger, *room = 2 * count;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        su_contact_grip grip = su_contact_grip_of(body, pairs + k, friction, h, before);
+        if (grip.limit > 0) (*grips)[(*held)++] = grip;
+    }
+    return true;
 }
 
 /* The slip s = sum (foot - anchor) y of the triangle is a vector in its plane. |s|^2 = |p - a|^2 - height^2, with a the

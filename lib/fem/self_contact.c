@@ -97,16 +97,9 @@ su_status su_self_contact_grip(su_self_contact *s, double friction, double h, co
     if (!(friction > 0)) return SU_OK;
     int64_t met;
     SU_TRY(su_self_contact_meet(s, y, &met, err));
-    if (s->kept.count > s->grip_room) {
-        su_contact_grip *larger = realloc(s->grips, (size_t)(2 * s->kept.count) * sizeof *larger);
-        if (!larger)
-            return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->kept.count);
-        s->grips = larger, s->grip_room = 2 * s->kept.count;
-    }
-    for (int64_t k = 0; k < s->kept.count; k++) {
-        su_contact_grip grip = su_contact_grip_of(&s->shape, s->kept.pairs + k, friction, h, before);
-        if (grip.limit > 0) s->grips[s->grip_count++] = grip;
-    }
+    if (!su_contact_grip_all(&s->shape, s->kept.count, s->kept.pairs, friction, h, before, &s->grips, &s->grip_room,
+                             &s->grip_count))
+        return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->kept.count);
     return SU_OK;
 }
 

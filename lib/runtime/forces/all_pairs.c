@@ -39,18 +39,9 @@ static void grip(contact *c, double h, double *out)
 {
     c->grip_count = 0;
     if (!(c->friction > 0) || !(h > 0)) return;
-    if (c->count > c->grip_room) {
-        su_contact_grip *larger = realloc(c->grips, (size_t)(2 * c->count) * sizeof *larger);
-        if (!larger) {
-            out[0] = NAN;
-            return;
-        }
-        c->grips = larger, c->grip_room = 2 * c->count;
-    }
-    for (int64_t k = 0; k < c->count; k++) {
-        su_contact_grip one = su_contact_grip_of(&c->body, c->pairs + k, c->friction, h, c->before);
-        if (one.limit > 0) c->grips[c->grip_count++] = one;
-    }
+    if (!su_contact_grip_all(&c->body, c->count, c->pairs, c->friction, h, c->before, &c->grips, &c->grip_room,
+                             &c->grip_count))
+        out[0] = NAN;
 }
 
 static void look(contact *c, const double *q, double *out)
