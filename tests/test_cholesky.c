@@ -3,6 +3,7 @@
 #include "box.h"
 #include "fem/conjugate_gradients.h"
 #include "linalg/cholesky_half.h"
+#include "linalg/sparse_product.h"
 #include "linalg/coarse_space.h"
 
 #include <math.h>
@@ -108,19 +109,46 @@ static void assert_symmetric(const su_cholesky_half *half, int64_t size, float *
            *x = malloc((size_t)size * sizeof *x), one = 0, two = 0, scale = 0;
     uint64_t seed = 5;
     for (int64_t i = 0; i < size; i++) a[i] = box_random(&seed), b[i] = box_random(&seed);
-    su_cholesky_half_solve(half, b, x, work);
+    su_cholesky_half_solve(half, 1, b, x, work);
     for (int64_t i = 0; i < size; i++) one += a[i] * x[i], scale += fabs(a[i] * x[i]);
-    su_cholesky_half_solve(half, a, x, work);
+    su_cholesky_half_solve(half, 1, a, x, work);
     for (int64_t i = 0; i < size; i++) two += b[i] * x[i];
     assert_true(fabs(one - two) < 1e-5 * scale);
     free(a), free(b), free(x);
 }
 
+/* Products by any number of threads are those of one, and as the matrix's own. */
+static void test_products(void **unused)
+{
+    (void)unused;
+    const int cells[] = {1, 14}; /* one piece, several */
+    for (int k = 0; k < 2; k++) {
+        su_sparse K;
+        uint64_t seed = 3;
+        stiffness(cells[k], &K);
+        size_t bytes = (size_t)K.size * sizeof(double);
+        double *x = malloc(bytes), *y = malloc(bytes), *one = malloc(bytes), *three = malloc(bytes), off = 0, size = 0;
+        for (int64_t i = 0; i < K.size; i++) x[i] = box_random(&seed);
+        su_sparse_multiply(&K, x, y);
+        for (int threads = 1; threads <= 3; threads += 2) {
+            su_sparse_product *product;
+            assert_int_equal(su_sparse_product_create(&K, threads, &product, NULL), SU_OK);
+            su_sparse_product_multiply(product, &K, x, threads == 1 ? one : three);
+            su_sparse_product_free(product);
+        }
+        assert_memory_equal(one, three, bytes);
+        for (int64_t i = 0; i < K.size; i++) off = fmax(off, fabs(one[i] - y[i])), size = fmax(size, fabs(y[i]));
+        assert_true(off < 1e-14 * size);
+        free(x), free(y), free(one), free(three);
+        su_sparse_free(&K);
+    }
+}
+
 static void test_halves(void **unused)
 {
     (void)unused;
-    const int cells[] = {1, 7}; /* with and without nested dissection */
-    for (int k = 0; k < 2; k++) {
+    const int cells[] = {1, 7, 14}; /* without and with nested dissection */
+    for (int k = 0; k < 3; k++) {
         su_sparse K;
         su_cholesky *factor;
         su_cholesky_half *half;
@@ -131,9 +159,13 @@ static void test_halves(void **unused)
         assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
         assert_int_equal(su_cholesky_half_create(factor, &half, NULL), SU_OK);
         double *b = malloc((size_t)K.size * sizeof *b), *x = malloc((size_t)K.size * sizeof *x), error = 0, size = 0;
-        float *work = malloc((2 * (size_t)K.size + SU_HALF_ROWS) * sizeof *work);
+        float *work = malloc((size_t)su_cholesky_half_room(half, 3) * sizeof *work);
         for (int64_t i = 0; i < K.size; i++) b[i] = x[i] = box_random(&seed);
-        su_cholesky_half_solve(half, x, x, work); /* in place */
+        double *again = malloc((size_t)K.size * sizeof *again);
+        su_cholesky_half_solve(half, 3, b, again, work);
+        su_cholesky_half_solve(half, 1, x, x, work); /* in place */
+        assert_memory_equal(x, again, (size_t)K.size * sizeof *x);
+        free(again);
         assert_int_equal(su_cholesky_solve(factor, 1, b, b, NULL), SU_OK);
         for (int64_t i = 0; i < K.size; i++) error += (x[i] - b[i]) * (x[i] - b[i]), size += b[i] * b[i];
         print_message("# %d cells: A^-1 b off by %.2g with halves\n", cells[k], sqrt(error / size));
@@ -193,7 +225,7 @@ static bool precondition(void *context, double *r, double *z)
 static void test_coarse_space(void **unused)
 {
     (void)unused;
-    enum { SPRINGS = 20 };
+    enum { SPRINGS = 40 };
     su_sparse K, A;
     stiffness(6, &K);
     assert_int_equal(su_sparse_clone_pattern(&K, &A, NULL), SU_OK);
@@ -232,7 +264,7 @@ static void test_coarse_space(void **unused)
            *y = malloc((size_t)K.size * sizeof *y), *z = malloc((size_t)K.size * sizeof *z);
     s.rest = malloc((size_t)K.size * sizeof *s.rest);
     su_arena arena = {0};
-    su_cg_work work;
+    su_cg_work work = {0};
     assert_true(su_cg_take(&work, &arena, K.size));
     su_preconditioner B = {precondition, &s};
     for (int64_t i = 0; i < K.size; i++) b[i] = box_random(&seed);
@@ -274,7 +306,8 @@ static void test_coarse_space(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_halves),
-                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_coarse_space)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_coarse_space)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

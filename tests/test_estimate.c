@@ -267,7 +267,9 @@ static void the_full_space_answers(void **unused)
     assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, &err), SU_OK);
     assert_int_equal(su_cholesky_factorize(factor, &K0, &err), SU_OK);
     assert_int_equal(su_cholesky_half_create(factor, &half, &err), SU_OK);
-    assert_int_equal(su_turned_solver_create(&body, half, &solver, &err), SU_OK);
+    su_sparse_product *product;
+    assert_int_equal(su_sparse_product_create(&body.pattern, 1, &product, &err), SU_OK);
+    assert_int_equal(su_turned_solver_create(&body, half, product, 1, &solver, &err), SU_OK);
     for (int64_t v = 0; v < n; v++) turn[4 * v] = 1;
     for (int i = 0; i < STATES; i++) { /* stretched by 0, 10 and 20 % */
         for (int64_t k = 0; k < 3 * n; k++) y[k] = s.tet.vertices[k] * (k % 3 == 0 ? 1 + 0.1 * i : 1);
@@ -297,7 +299,8 @@ static void the_full_space_answers(void **unused)
     su_cholesky_half_free(own), free(then);
     for (int i = 0; i < STATES; i++) su_sparse_free(&K[i]);
     su_sparse_free(&K0);
-    su_turned_solver_free(solver), su_cholesky_half_free(half), su_cholesky_free(factor);
+    su_turned_solver_free(solver), su_sparse_product_free(product);
+    su_cholesky_half_free(half), su_cholesky_free(factor);
     su_elastic_free(&body);
     free(turn), free(y), free(b), free(x), free(wanted);
     scene_free(&s);

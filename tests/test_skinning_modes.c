@@ -500,7 +500,7 @@ static void covariances_are_sums_over_entries(void **state)
                 for (int64_t f = 0; f < H.free_count; f++) {
                     int64_t v = H.free_vertex[f];
                     double x = j == 3 ? 1 : (b.box.vertices[3 * v + j] - (low[j] + high[j]) / 2) / (sqrt(square) / 2);
-                    u[3 * f + i] = w[f] * x;
+                    u[3 * elastic.free_index[v] + i] = w[f] * x;
                 }
                 su_sparse_multiply(&K, u, Ku);
                 for (int64_t k = 0; k < 3 * H.free_count; k++) sum += u[k] * Ku[k];

@@ -58,6 +58,36 @@ static group group_of(uint64_t *state)
     return g;
 }
 
+static const int32_t all[SU_TET_LANES] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static su_lane_tets mesh_of(su_material material, const group *g)
+{
+    return (su_lane_tets){material, corners, no_offset, g->inverse, g->volume, g->mu, g->lambda};
+}
+
+/* What a tet gives does not depend on the tets beside it, some of them crushed or turned inside out: to the bit. */
+static void a_tet_is_for_itself(void **unused)
+{
+    (void)unused;
+    uint64_t state = 11;
+    double *K = aligned_alloc(64, 2 * SU_LANE_STIFFNESS * sizeof *K), *one = K + SU_LANE_STIFFNESS;
+    double *f = aligned_alloc(64, 2 * SU_LANE_FORCES * sizeof *f), *alone = f + SU_LANE_FORCES;
+    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+        for (int project = 0; project < 2; project++) {
+            group g = group_of(&state);
+            su_lane_tets mesh = mesh_of(material, &g);
+            su_tet_stiffness_lanes(&mesh, project, SU_TET_LANES, all, g.y, NULL, K);
+            su_tet_forces_lanes(&mesh, SU_TET_LANES, all, g.y, f);
+            for (int32_t l = 0; l < SU_TET_LANES; l++) {
+                su_tet_stiffness_lanes(&mesh, project, 1, &l, g.y, NULL, one);
+                su_tet_forces_lanes(&mesh, 1, &l, g.y, alone);
+                for (int i = 0; i < SU_LANE_STIFFNESS; i += SU_TET_LANES) assert_true(K[i + l] == one[i]);
+                for (int i = 0; i < SU_LANE_FORCES; i += SU_TET_LANES) assert_true(f[i + l] == alone[i]);
+            }
+        }
+    free(K), free(f);
+}
+
 static void lanes_agree_with_single_tets(void **unused)
 {
     (void)unused;
@@ -67,8 +97,8 @@ static void lanes_agree_with_single_tets(void **unused)
         for (int project = 0; project < 2; project++)
             for (int count = SU_TET_LANES; count > 0; count -= 5) {
                 group g = group_of(&state);
-                su_tet_stiffness_lanes(material, project, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu,
-                                       g.lambda, NULL, K);
+                su_lane_tets mesh = mesh_of(material, &g);
+                su_tet_stiffness_lanes(&mesh, project, count, all, g.y, NULL, K);
                 for (int l = 0; l < count; l++) {
                     double one[144], size = 0;
                     su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l,
@@ -94,9 +124,9 @@ static void energies_and_forces_agree_with_single_tets(void **unused)
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
         for (int count = SU_TET_LANES; count > 0; count -= 5) {
             group g = group_of(&state);
-            su_tet_forces_lanes(material, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu, g.lambda, f);
-            su_tet_energies_lanes(material, count, corners, g.y, no_offset, g.inverse, g.volume, g.mu, g.lambda,
-                                  energy);
+            su_lane_tets mesh = mesh_of(material, &g);
+            su_tet_forces_lanes(&mesh, count, all, g.y, f);
+            su_tet_energies_lanes(&mesh, count, all, g.y, energy);
             for (int l = 0; l < count; l++) {
                 double one[12], alone, size = 1e-3;
                 su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l, false, one,
@@ -120,7 +150,8 @@ static void a_collapsed_tet_stays_finite(void **unused)
     for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v]; /* onto a line; the other onto a point */
     for (int l = 0; l < 2; l++) su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
-        su_tet_stiffness_lanes(material, true, 2, corners, y, no_offset, inverse, volume, mu, lambda, NULL, K);
+        su_lane_tets mesh = {material, corners, no_offset, inverse, volume, mu, lambda};
+        su_tet_stiffness_lanes(&mesh, true, 2, all, y, NULL, K);
         for (int l = 0; l < 2; l++)
             for (int i = 0; i < 9 * SU_LANE_BLOCKS; i++) assert_true(isfinite(K[SU_TET_LANES * i + l]));
         for (int l = 0; l < 2; l++)
@@ -133,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_agree_with_single_tets),
+        cmocka_unit_test(a_tet_is_for_itself),
         cmocka_unit_test(energies_and_forces_agree_with_single_tets),
         cmocka_unit_test(a_collapsed_tet_stays_finite),
     };

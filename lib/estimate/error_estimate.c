@@ -42,6 +42,7 @@ static const double LOOSE = 4 * M_PI * M_PI;
 /* What one thread forms residuals with. */
 typedef struct worker {
     su_fullsim *sim;
+    su_sparse_product *product; /* by K */
     su_turned_solver *solver;
     su_instant_basis basis;
     su_sparse K;                       /* of the full space, where sim stands */
@@ -93,7 +94,7 @@ void su_error_estimator_free(su_error_estimator *s)
     if (!s) return;
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
-        su_turned_solver_free(s->workers[k].solver);
+        su_turned_solver_free(s->workers[k].solver), su_sparse_product_free(s->workers[k].product);
         su_sparse_free(&s->workers[k].K);
         su_instant_basis_free(&s->workers[k].basis);
     }
@@ -160,7 +161,8 @@ static su_status create_workers(estimator *s, su_error *err)
         w->at = -1;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
-        SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
+        SU_TRY(su_sparse_product_create(&s->body.pattern, s->each, &w->product, err));
+        SU_TRY(su_turned_solver_create(&s->body, s->factor, w->product, s->each, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
         SU_TRY(su_sparse_clone_pattern(&s->body.pattern, &w->K, err));
         double **arrays[] = {&w->answer, &w->held,     &w->matrix, &w->before,
@@ -280,7 +282,7 @@ static su_status into_span(const estimator *s, worker *w, row *at, double *answe
 static double answer_softness(const estimator *s, worker *w, const double *x)
 {
     double stiff = 0, heavy = 0;
-    su_sparse_multiply(&w->K, x, w->force);
+    su_sparse_product_multiply(w->product, &w->K, x, w->force);
     for (int64_t i = 0; i < 3 * s->body.free_count; i++) {
         stiff += x[i] * w->force[i];
         heavy += s->body.mass[s->body.free_vertex[i / 3]] * x[i] * x[i];
@@ -304,7 +306,7 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row
         su_quaternion_matrix(at->turn + 4 * (int64_t)s->body.free_vertex[f], R);
         su_mulv3(R, column + 3 * f, column + 3 * f);
     }
-    su_sparse_multiply(&w->K, w->moved, w->force);
+    su_sparse_product_multiply(w->product, &w->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
     su_turned_solver_solve(w->solver, &w->K, NULL, at->turn, ANSWERED, MOST_ITERATIONS, column, answer);
     SU_TRY(into_span(s, w, at, answer, err));

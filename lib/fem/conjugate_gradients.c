@@ -24,7 +24,10 @@ su_cg_end su_conjugate_gradients(const su_sparse *A, const su_couplings *beside,
     double error = su_dot(size, r, z), aim = tolerance * tolerance * error;
     for (int iteration = 0; iteration < most; iteration++) {
         if (error <= aim) return SU_CG_SOLVED;
-        su_sparse_multiply(A, p, Ap);
+        if (work->product)
+            su_sparse_product_multiply(work->product, A, p, Ap);
+        else
+            su_sparse_multiply(A, p, Ap);
         if (beside) su_couplings_add_product(beside, p, Ap);
         double curvature = su_dot(size, p, Ap);
         if (!(curvature > 0)) return SU_CG_INDEFINITE;

@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "linalg/couplings.h"
-#include "linalg/sparse.h"
+#include "linalg/sparse_product.h"
 
 #include <stdbool.h>
 
@@ -15,12 +15,13 @@ typedef struct su_preconditioner {
     void *context;
 } su_preconditioner;
 
-/* Its vectors, (size) each; they belong to an arena. */
+/* Its vectors, (size) each; they belong to an arena. product: what multiplies by A, borrowed; NULL: one thread. */
 typedef struct su_cg_work {
     double *r, *z, *p, *Ap;
+    su_sparse_product *product;
 } su_cg_work;
 
-/* False without memory. */
+/* The vectors. False without memory. */
 bool su_cg_take(su_cg_work *work, su_arena *arena, int64_t size);
 
 typedef enum su_cg_end {

@@ -1,11 +1,12 @@
-/* Sums over tets are made in batches: kernels of a batch run in parallel into scratch, then each thread adds the parts
- * that land in its own range of vertices, tet after tet. Every sum so has the order of the tets, for any number of
- * threads, without colouring and with memory that does not grow with the mesh. */
+/* Sums over tets: each thread has a range of the vertices, which lie close together, and walks the tets that touch it,
+ * eight at a time, so that it waits for nobody; tets between two ranges are evaluated by both. Every sum so has the
+ * order of the tets, for any number of threads. */
 #include "fem/elastic.h"
 
 #include "core/memory.h"
 #include "core/order.h"
 #include "fem/tet_lanes.h"
+#include "geometry/bisection.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 #include "geometry/rotation.h"
@@ -14,8 +15,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BATCH = 2048 };
 
 /* ---- one tet ---- */
 
@@ -219,25 +218,44 @@ done:
     return status;
 }
 
-static su_status number_free(su_elastic *elastic, int64_t held_count, const int32_t *held, su_error *err)
+/* Free vertices first, so that numbers serve as free_index, then held ones. */
+static su_status number_vertices(su_elastic *elastic, const double *points, int64_t held_count, const int32_t *held,
+                                 su_error *err)
 {
-    SU_TRY(SU_ALLOC(&elastic->free_index, elastic->n, "free vertices", err));
+    int32_t *order = NULL, *number = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&elastic->free_index, elastic->n, "free vertices", err));
     for (int64_t i = 0; i < held_count; i++) {
-        if (held[i] < 0 || held[i] >= elastic->n)
-            return su_fail(err, SU_INPUT, "held vertex %d out of range (%lld vertices)", held[i],
-                           (long long)elastic->n);
+        if (held[i] < 0 || held[i] >= elastic->n) {
+            status =
+                su_fail(err, SU_INPUT, "held vertex %d out of range (%lld vertices)", held[i], (long long)elastic->n);
+            goto done;
+        }
         elastic->free_index[held[i]] = -1;
     }
-    for (int64_t v = 0; v < elastic->n; v++)
-        if (elastic->free_index[v] == 0) elastic->free_index[v] = (int32_t)elastic->free_count++;
-    SU_TRY(SU_ALLOC(&elastic->free_vertex, elastic->free_count, "free vertices", err));
-    for (int64_t v = 0; v < elastic->n; v++)
-        if (elastic->free_index[v] >= 0) {
-            if (!(elastic->mass[v] > 0))
-                return su_fail(err, SU_INPUT, "flesh vertex %lld belongs to no tet", (long long)v);
-            elastic->free_vertex[elastic->free_index[v]] = (int32_t)v;
+    SU_GO(SU_ALLOC(&order, elastic->n, "free vertices", err));
+    SU_GO(SU_ALLOC(&number, elastic->n, "free vertices", err));
+    su_bisection_order(elastic->n, points, order);
+    for (int64_t k = 0; k < elastic->n; k++)
+        if (elastic->free_index[order[k]] == 0) number[order[k]] = (int32_t)elastic->free_count++;
+    int64_t next = elastic->free_count;
+    for (int64_t k = 0; k < elastic->n; k++)
+        if (elastic->free_index[order[k]] < 0) number[order[k]] = (int32_t)next++;
+    SU_GO(SU_ALLOC(&elastic->free_vertex, elastic->free_count, "free vertices", err));
+    for (int64_t v = 0; v < elastic->n; v++) {
+        if (elastic->free_index[v] < 0) continue;
+        if (!(elastic->mass[v] > 0)) {
+            status = su_fail(err, SU_INPUT, "flesh vertex %lld belongs to no tet", (long long)v);
+            goto done;
         }
-    return SU_OK;
+        elastic->free_index[v] = number[v];
+        elastic->free_vertex[number[v]] = (int32_t)v;
+    }
+    SU_GO(SU_ALLOC(&elastic->corner, 4 * elastic->t, "free vertices", err));
+    for (int64_t k = 0; k < 4 * elastic->t; k++) elastic->corner[k] = number[elastic->tets[k]];
+done:
+    free(order), free(number);
+    return status;
 }
 
 static su_status neutral_shape(su_elastic *elastic, const double *vertices, const double *density, su_error *err)
@@ -278,7 +296,7 @@ su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su
     memset(elastic, 0, sizeof *elastic);
     elastic->n = body->mesh.n, elastic->t = t, elastic->tets = body->mesh.tets, elastic->material = body->material;
     SU_GO(neutral_shape(elastic, body->mesh.x, body->density, err));
-    SU_GO(number_free(elastic, body->held_count, body->held, err));
+    SU_GO(number_vertices(elastic, body->mesh.x, body->held_count, body->held, err));
     SU_GO(SU_ALLOC(&elastic->mu, t, "materials", err));
     SU_GO(SU_ALLOC(&elastic->lambda, t, "materials", err));
     for (int64_t e = 0; e < t; e++)
@@ -291,10 +309,7 @@ su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su
         }
     su_elastic_set_material(elastic, young, poisson);
     SU_GO(build_pattern(elastic, err));
-    double *scratch;
-    SU_GO(SU_ALLOC(&scratch, BATCH / SU_TET_LANES * SU_LANE_STIFFNESS, "element matrices", err));
-    elastic->scratch = scratch;
-    status = SU_OK;
+    SU_GO(SU_ALLOC(&elastic->energy, t + SU_TET_LANES, "energies", err));
 done:
     if (status != SU_OK) su_elastic_free(elastic);
     return status;
@@ -320,7 +335,7 @@ void su_elastic_free(su_elastic *elastic)
     free(elastic->neutral_inverse), free(elastic->neutral_volume);
     free(elastic->inverse), free(elastic->volume), free(elastic->offset);
     free(elastic->mu), free(elastic->lambda), free(elastic->mass);
-    free(elastic->scatter), free(elastic->scratch);
+    free(elastic->scatter), free(elastic->energy), free(elastic->corner);
     su_sparse_free(&elastic->pattern);
     memset(elastic, 0, sizeof *elastic);
 }
@@ -373,55 +388,84 @@ void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *
 
 /* ---- sums over tets ---- */
 
-/* Tets in the group that begins with e. */
-static int lanes_from(int64_t e, int64_t to) { return (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES); }
-
-/* What a group of `numbers` has of its tet `at`, tets counted from the first group on. */
-static const double *lane_of(const double *groups, int64_t numbers, int64_t at)
+static su_lane_tets lanes_of(const su_elastic *elastic)
 {
-    return groups + at / SU_TET_LANES * numbers + at % SU_TET_LANES;
+    return (su_lane_tets){elastic->material, elastic->tets, elastic->offset, elastic->inverse,
+                          elastic->volume,   elastic->mu,   elastic->lambda};
+}
+
+/* The numbers that a thread of a team adds up: some of the free vertices, some of the held ones. */
+typedef struct range {
+    uint32_t free_from, free_count, held_from, held_count;
+} range;
+
+static range range_of(const su_elastic *elastic, int64_t me, int64_t team)
+{
+    int64_t count = elastic->free_count, held = elastic->n - count;
+    int64_t first = count * me / team, last = count * (me + 1) / team;
+    int64_t first_held = held * me / team, last_held = held * (me + 1) / team;
+    return (range){(uint32_t)first, (uint32_t)(last - first), (uint32_t)(count + first_held),
+                   (uint32_t)(last_held - first_held)};
+}
+
+static bool has(const range *r, int32_t number)
+{
+    return (uint32_t)number - r->free_from < r->free_count || (uint32_t)number - r->held_from < r->held_count;
+}
+
+/* The four corners of a tet. */
+typedef uint32_t numbers __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t signed_numbers __attribute__((vector_size(16)));
+
+/* The next tets, from *e on, with a corner in the range; how many there are. */
+static int next_tets(const su_elastic *elastic, const range *r, int64_t *e, int32_t which[SU_TET_LANES])
+{
+    int count = 0;
+    for (; *e < elastic->t && count < SU_TET_LANES; ++*e) {
+        numbers c = *(const numbers *)(elastic->corner + 4 * *e);
+        signed_numbers in = (c - r->free_from < r->free_count) | (c - r->held_from < r->held_count);
+        which[count] = (int32_t)*e;
+        count += (in[0] | in[1] | in[2] | in[3]) != 0;
+    }
+    return count;
 }
 
 double su_elastic_energy(const su_elastic *elastic, const double *y, int threads)
 {
-    double *part = elastic->scratch, sum = 0;
-    for (int64_t from = 0; from < elastic->t; from += BATCH) {
-        int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
+    const su_lane_tets mesh = lanes_of(elastic);
+    double sum = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t e = from; e < to; e += SU_TET_LANES)
-            su_tet_energies_lanes(elastic->material, lanes_from(e, to), elastic->tets + 4 * e, y,
-                                  elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
-                                  elastic->mu + e, elastic->lambda + e, part + (e - from));
-        for (int64_t e = from; e < to; e++) sum += part[e - from];
+    for (int64_t e = 0; e < elastic->t; e += SU_TET_LANES) {
+        _Alignas(64) double energy[SU_TET_LANES];
+        int32_t which[SU_TET_LANES];
+        int64_t count = elastic->t - e < SU_TET_LANES ? elastic->t - e : SU_TET_LANES;
+        for (int64_t k = 0; k < count; k++) which[k] = (int32_t)(e + k);
+        su_tet_energies_lanes(&mesh, (int)count, which, y, energy);
+        memcpy(elastic->energy + e, energy, sizeof energy);
     }
+    for (int64_t e = 0; e < elastic->t; e++) sum += elastic->energy[e];
     return sum;
 }
 
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads)
 {
-    double *part = elastic->scratch;
+    const su_lane_tets mesh = lanes_of(elastic);
     memset(force, 0, 3 * (size_t)elastic->n * sizeof *force);
 #pragma omp parallel num_threads(threads)
     {
-        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        int64_t first = elastic->n * me / team, last = elastic->n * (me + 1) / team;
-        for (int64_t from = 0; from < elastic->t; from += BATCH) {
-            int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
-#pragma omp for schedule(static)
-            for (int64_t e = from; e < to; e += SU_TET_LANES)
-                su_tet_forces_lanes(elastic->material, lanes_from(e, to), elastic->tets + 4 * e, y,
-                                    elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
-                                    elastic->mu + e, elastic->lambda + e,
-                                    part + (e - from) / SU_TET_LANES * SU_LANE_FORCES);
-            for (int64_t e = from; e < to; e++) {
-                const double *f = lane_of(part, SU_LANE_FORCES, e - from);
+        const range own = range_of(elastic, omp_get_thread_num(), omp_get_num_threads());
+        _Alignas(64) double f[SU_LANE_FORCES];
+        int32_t which[SU_TET_LANES];
+        int64_t e = 0;
+        for (int count; (count = next_tets(elastic, &own, &e, which)) > 0;) {
+            su_tet_forces_lanes(&mesh, count, which, y, f);
+            for (int k = 0; k < count; k++)
                 for (int a = 0; a < 4; a++) {
-                    int64_t v = elastic->tets[4 * e + a];
-                    if (v < first || v >= last) continue;
-                    for (int i = 0; i < 3; i++) force[3 * v + i] += f[SU_TET_LANES * (3 * a + i)];
+                    int64_t at = 4 * (int64_t)which[k] + a;
+                    if (!has(&own, elastic->corner[at])) continue;
+                    double *sum = force + 3 * (int64_t)elastic->tets[at];
+                    for (int i = 0; i < 3; i++) sum[i] += f[SU_TET_LANES * (3 * a + i) + k];
                 }
-            }
-#pragma omp barrier
         }
     }
 }
@@ -461,24 +505,20 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio, const double *y, bool project,
                                su_sparse *K, int threads)
 {
-    double *part = elastic->scratch;
-    memset(K->value, 0, (size_t)K->entries * sizeof *K->value);
+    const su_lane_tets mesh = lanes_of(elastic);
 #pragma omp parallel num_threads(threads)
     {
-        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        int64_t first = K->start[3 * (elastic->free_count * me / team)];
-        int64_t last = K->start[3 * (elastic->free_count * (me + 1) / team)];
-        for (int64_t from = 0; from < elastic->t; from += BATCH) {
-            int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
-#pragma omp for schedule(static)
-            for (int64_t e = from; e < to; e += SU_TET_LANES)
-                su_tet_stiffness_lanes(elastic->material, project, lanes_from(e, to), elastic->tets + 4 * e, y,
-                                       elastic->offset + 9 * e, elastic->inverse + 9 * e, elastic->volume + e,
-                                       elastic->mu + e, elastic->lambda + e, by_ratio ? by_ratio + 2 * e : NULL,
-                                       part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
-            for (int64_t e = from; e < to; e++)
-                scatter_tet(elastic, e, lane_of(part, SU_LANE_STIFFNESS, e - from), first, last, K->value);
-#pragma omp barrier
+        range own = range_of(elastic, omp_get_thread_num(), omp_get_num_threads());
+        int64_t first = K->start[3 * (int64_t)own.free_from];
+        int64_t last = K->start[3 * ((int64_t)own.free_from + own.free_count)];
+        _Alignas(64) double blocks[SU_LANE_STIFFNESS];
+        int32_t which[SU_TET_LANES];
+        int64_t e = 0;
+        own.held_count = 0; /* they have no rows */
+        memset(K->value + first, 0, (size_t)(last - first) * sizeof *K->value);
+        for (int count; (count = next_tets(elastic, &own, &e, which)) > 0;) {
+            su_tet_stiffness_lanes(&mesh, project, count, which, y, by_ratio, blocks);
+            for (int k = 0; k < count; k++) scatter_tet(elastic, which[k], blocks + k, first, last, K->value);
         }
     }
 }

@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-/* Mesh, rest shape and materials. Held vertices have no degrees of freedom; free vertex f has dofs 3f..3f+2. */
+/* Mesh, rest shape and materials. Held vertices have no degrees of freedom; free vertex f has dofs 3f..3f+2. Free
+ * vertices are numbered in an order in which neighbours are near (geometry/bisection.h). */
 typedef struct su_elastic {
     int64_t n, t, free_count;
     const int32_t *tets;  /* (t,4) borrowed */
@@ -28,8 +29,10 @@ typedef struct su_elastic {
     double *mass;        /* (n) lumped, kg: density * neutral volume / 4 a corner (docs/formats.md, convention 4) */
     int64_t collapsed;   /* tets of the rest shape below 0.1 of their neutral volume (docs/formats.md, convention 8) */
     su_sparse pattern;   /* lower triangle of K on the free dofs, values unset */
-    struct su_block_place *scatter; /* (t,10) where each 3x3 block of a tet goes in the pattern; private to elastic.c */
-    void *scratch;
+    /* private to elastic.c */
+    struct su_block_place *scatter; /* (t,10) where each 3x3 block of a tet goes in the pattern */
+    int32_t *corner;                /* (t,4) as tets, free vertices by their free_index, then the held ones */
+    double *energy;                 /* (t) J, and room for a group */
 } su_elastic;
 
 /* What a piece of flesh is. All arrays are borrowed for the call, but for the tets, which the result keeps. */

@@ -95,21 +95,6 @@ static su_status precondition(su_fullsim *s, su_error *err)
     return SU_OK;
 }
 
-/* A step, and where there are threads for it what the animation gives at the instant behind it. */
-static su_status solve(su_fullsim *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
-{
-    if (!su_fullsim_wants_ahead(s)) return su_implicit_solve(s->implicit, step, s->u_next, result, err);
-    su_status status = SU_OK;
-#pragma omp parallel sections num_threads(2)
-    {
-#pragma omp section
-        status = su_implicit_solve(s->implicit, step, s->u_next, result, err);
-#pragma omp section
-        su_fullsim_evaluate_ahead(s);
-    }
-    return status;
-}
-
 /* From the state to instant s->next, as next_step. */
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
@@ -122,7 +107,7 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     SU_TRY(su_fullsim_begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
-    su_status status = solve(s, &step, &result, err);
+    su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
     *solves = result.iterations;
     s->driver.counts.factorizations += result.factorizations;
     if (status == SU_OK) commit(s, &s->next, h);
@@ -177,7 +162,7 @@ void su_fullsim_finish_record(su_fullsim *s) { finish_record(s, false); }
 static void start_history(su_fullsim *s, int64_t frame, const double *u_before, bool moving)
 {
     double h = s->settings.step;
-    if (s->loads.external) {
+    if (s->loads.external) { /* s->skin is that of s->now here */
         su_fullsim_set_loads(s, &s->now, h);
         su_fullsim_keep_loads(s, s->u);
     }
@@ -282,14 +267,6 @@ const su_shot_stepper su_fullsim_stepper = {.halvings = MAX_HALVINGS,
                                             .step = take_step,
                                             .follow = follow};
 
-/* The place behind one of the plan; frame -1 behind the last. */
-static su_shot_place coming_after(const su_fullsim *s, su_shot_place at)
-{
-    int64_t frame = at.substep == s->settings.substeps ? at.frame + 1 : at.frame;
-    if (frame + 1 >= su_shot_frames(s->shot)) return (su_shot_place){-1, 0};
-    return su_shot_next(&s->driver, at);
-}
-
 su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 {
     if (s->frame + 1 >= su_shot_frames(s->shot)) return su_fail(err, SU_FAILED, "the shot is at its end");
@@ -298,7 +275,6 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
     su_shot_place at = {s->frame, 0};
     do {
         at = su_shot_next(&s->driver, at);
-        s->coming = coming_after(s, at);
         SU_TRY(su_shot_to(&s->driver, at, err));
     } while (!su_shot_ends_frame(&s->driver, at));
     s->frame++;

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that sum over tets in a step: they would wait for each other at every batch, and for conjugate gradients, for
- * longer than they save (15 k tets: 13.6 ms with one, 18.9 with two; 60 k: 125 and 134,
- * docs/notes/2026-11-25-full-step.md). The pose part gains by more. */
-enum { STEP_THREADS = 1 };
-
 void su_embedded_neutral(const su_tet *tet, double *neutral)
 {
     for (int64_t k = 0; k < tet->nbar; k++)
@@ -35,14 +30,12 @@ su_status su_check_whole_fit(const su_tet *tet, const su_fit *fit, su_error *err
     return SU_OK;
 }
 
-static bool allocate_instant(su_fullsim *s, int64_t nbar, su_instant *at)
+static bool allocate_instant(su_fullsim *s, su_instant *at)
 {
     at->x = su_arena_alloc(&s->arena, 3 * s->body.n, sizeof(double));
     at->turn = su_arena_alloc(&s->arena, 4 * s->body.n, sizeof(double));
     at->w = su_arena_alloc(&s->arena, s->fit->m, sizeof(double));
-    at->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double));
-    at->frame = -1;
-    return at->x && at->turn && at->w && at->skin;
+    return at->x && at->turn && at->w;
 }
 
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
@@ -50,12 +43,12 @@ static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
     int64_t n3 = 3 * s->body.n;
     double **arrays[] = {&s->u, &s->u_next,   &s->carried, &s->inertial, &s->gravity,
                          &s->y, &s->y_before, &s->touched, &s->from};
-    bool good = allocate_instant(s, nbar, &s->now) && allocate_instant(s, nbar, &s->next) &&
-                (s->options.threads < 2 || allocate_instant(s, nbar, &s->ahead));
+    bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->contact_k = su_arena_alloc(&s->arena, s->body.n, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
+    good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->p = su_arena_alloc(&s->arena, s->fit->s + 1, sizeof(double))) != NULL;
     good &= (s->positive = su_arena_alloc(&s->arena, s->fit->m, sizeof(double))) != NULL;
     good &= (s->young = su_arena_alloc(&s->arena, s->fit->t, sizeof(double))) != NULL;
@@ -92,7 +85,6 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     if (!s) return su_fail(err, SU_AGAIN, "no memory");
     s->tet = tet, s->fit = fit, s->rig = su_rig_of_fit(fit), s->shot = shot, s->settings = *settings,
     s->options = *options, s->shear_only = arap;
-    s->ahead.frame = s->coming.frame = -1;
     s->settings.teleports = NULL;
     if (options->placed) s->settings.placed = true, s->settings.preroll_steps = 0;
     s->driver = su_shot_driver_of(&su_fullsim_stepper, s, &s->settings);
@@ -106,7 +98,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
                                                .density = fit->density},
                             err));
     SU_GO(allocate(s, tet->nbar, err));
-    SU_GO(su_implicit_create(&s->body, STEP_THREADS, &s->implicit, err));
+    SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
     SU_GO(constrain(s, options->complementary, err));
     if (options->self_contact != SU_SELF_CONTACT_NONE)
         SU_GO(su_self_contact_create(&s->body, tet->vertices, options->threads, &s->contact, err));

@@ -7,42 +7,14 @@
 
 #include <string.h>
 
-static bool is_at(const su_instant *at, int64_t frame, double fraction)
-{
-    return at->frame == frame && at->fraction == fraction;
-}
-
-static void evaluate(su_fullsim *s, int64_t frame, double fraction, int threads, su_instant *at)
-{
-    double start = su_seconds();
-    su_shot_sample(s->shot, frame, fraction, 0, NULL, at->skin, s->p, at->Q, at->c);
-    su_rig_weights(&s->rig, s->p, at->w);
-    su_rest_shape_evaluate(&s->rest, s->body.n, NULL, at->skin, at->w, at->x);
-    su_rotation_field_evaluate(s->field, at->x, at->turn, threads);
-    at->frame = frame, at->fraction = fraction;
-    s->driver.counts.pose_seconds += su_seconds() - start;
-}
-
 void su_fullsim_evaluate(su_fullsim *s, int64_t frame, double fraction, su_instant *at)
 {
-    if (!is_at(&s->ahead, frame, fraction)) {
-        evaluate(s, frame, fraction, s->options.threads, at);
-        return;
-    }
-    su_instant made = s->ahead;
-    s->ahead = *at, *at = made;
-    s->ahead.frame = -1;
-}
-
-bool su_fullsim_wants_ahead(const su_fullsim *s)
-{
-    if (!s->ahead.x || s->coming.frame < 0) return false;
-    return !is_at(&s->ahead, s->coming.frame, su_shot_fraction(&s->driver, s->coming.substep));
-}
-
-void su_fullsim_evaluate_ahead(su_fullsim *s)
-{
-    evaluate(s, s->coming.frame, su_shot_fraction(&s->driver, s->coming.substep), 1, &s->ahead);
+    double start = su_seconds();
+    su_shot_sample_all(s->shot, frame, fraction, s->options.threads, s->skin, s->p, at->Q, at->c);
+    su_rig_weights(&s->rig, s->p, at->w);
+    su_rest_shape_evaluate_all(&s->rest, s->skin, at->w, s->options.threads, at->x);
+    su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
+    s->driver.counts.pose_seconds += su_seconds() - start;
 }
 
 void su_fullsim_world(const su_instant *at, const double *x, double *y)
@@ -111,7 +83,7 @@ void su_fullsim_set_loads(su_fullsim *s, const su_instant *at, double h)
     memcpy(loads->Q, at->Q, sizeof loads->Q);
     memcpy(loads->c, at->c, sizeof loads->c);
     for (int64_t k = 0; k < loads->external->points; k++)
-        memcpy(loads->skin + 3 * k, at->skin + 3 * (int64_t)loads->external->vertex[k], 3 * sizeof(double));
+        memcpy(loads->skin + 3 * k, s->skin + 3 * (int64_t)loads->external->vertex[k], 3 * sizeof(double));
 }
 
 void su_fullsim_prepare_loads(su_fullsim *s, const su_instant *at, double h, const double *u, su_implicit_step *step)

@@ -19,9 +19,6 @@ typedef struct su_instant {
     double *turn;      /* (n,4) R_v, neutral to rest shape */
     double *w;         /* (m) */
     double Q[9], c[3]; /* root frame to world */
-    double *skin;      /* (nbar,3) */
-    int64_t frame;     /* where it is: so much of a segment behind its frame; -1: nowhere yet */
-    double fraction;
 } su_instant;
 
 struct su_fullsim {
@@ -44,10 +41,8 @@ struct su_fullsim {
     su_arena arena;
     bool blend_materials; /* do the poses differ in E or nu? */
     bool preconditioned;  /* the factor of the neutral pose is that of the stiffness now */
-    double *neutral, *p, *positive, *young, *poisson;
+    double *neutral, *skin, *p, *positive, *young, *poisson;
     su_instant now, next;
-    su_instant ahead;     /* with two threads: that of the step to come, made while a step is solved */
-    su_shot_place coming; /* its place; frame -1: none */
     double *u, *u_next, *carried, *inertial; /* (n,3) */
     double *touched;                         /* (n,3) positions to look for contacts at */
     double *from;                            /* (n,3) where a step begins, in the root frame of its end */
@@ -65,12 +60,8 @@ struct su_fullsim {
 
 /* ---- fullsim_instant ---- */
 
-/* The instant `fraction` behind a frame; what is there already is not made again. */
+/* The instant `fraction` behind a frame; leaves the skin there in s->skin. */
 void su_fullsim_evaluate(su_fullsim *s, int64_t frame, double fraction, su_instant *at);
-/* Is the instant of the step to come still to be made? If so, makes it beside a step: nothing but that step's solve may
- * run meanwhile. */
-bool su_fullsim_wants_ahead(const su_fullsim *s);
-void su_fullsim_evaluate_ahead(su_fullsim *s);
 /* y = c + Q x, one point. */
 void su_fullsim_world(const su_instant *at, const double *x, double *y);
 /* s->young and poisson (t), into the body and its contacts. */
@@ -80,7 +71,7 @@ void su_fullsim_set_body(su_fullsim *s, const su_instant *at);
 /* out = R_to R_from' u, vertex by vertex. */
 void su_fullsim_turn_along(const su_fullsim *s, const su_instant *from, const su_instant *to, const double *u,
                            double *out);
-/* The loads at an instant; those of a step of h to it, with u (n,3) guessed there; where the
+/* The loads at an instant whose skin is in s->skin; those of a step of h to it, with u (n,3) guessed there; where the
  * points are at displacement u of the instant that the loads were set for. */
 void su_fullsim_set_loads(su_fullsim *s, const su_instant *at, double h);
 void su_fullsim_prepare_loads(su_fullsim *s, const su_instant *at, double h, const double *u, su_implicit_step *step);

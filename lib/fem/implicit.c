@@ -22,11 +22,12 @@ struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
     su_cholesky_half *neutral;
-    su_cholesky_half *recent;  /* the last system's that had to have one; NULL: none so far */
-    double *recent_turn;       /* (n,4) R_v of its pose */
-    su_turned_solver *turned;  /* with that factor; NULL: every system has its own */
-    su_complement *complement; /* borrowed; NULL: u is free */
-    su_sparse damping;         /* K_d */
+    su_cholesky_half *recent;   /* the last system's that had to have one; NULL: none so far */
+    double *recent_turn;        /* (n,4) R_v of its pose */
+    su_turned_solver *turned;   /* with that factor; NULL: every system has its own */
+    su_complement *complement;  /* borrowed; NULL: u is free */
+    su_sparse_product *product; /* by K_d, and by what is solved */
+    su_sparse damping;          /* K_d */
     su_sparse matrix;
     su_arena arena;
     double *y, *force;                              /* (n,3) */
@@ -55,6 +56,7 @@ su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, s
     }
     s->recent_turn = su_arena_alloc(&s->arena, 4 * n, sizeof(double));
     SU_GO(s->recent_turn ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n));
+    SU_GO(su_sparse_product_create(&body->pattern, threads, &s->product, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->damping, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->matrix, err));
     *out = s;
@@ -68,6 +70,7 @@ void su_implicit_free(su_implicit *s)
     if (!s) return;
     su_cholesky_free(s->factor);
     su_turned_solver_free(s->turned), su_cholesky_half_free(s->neutral), su_cholesky_half_free(s->recent);
+    su_sparse_product_free(s->product);
     su_sparse_free(&s->damping);
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
@@ -87,7 +90,7 @@ static void damping_product(su_implicit *s, const su_implicit_step *step, const 
             int64_t v = 3 * (int64_t)s->body->free_vertex[f] + c;
             s->offset[3 * f + c] = u[v] - step->carried[v];
         }
-    if (step->beta > 0.0) su_sparse_multiply(&s->damping, s->offset, s->damped);
+    if (step->beta > 0.0) su_sparse_product_multiply(s->product, &s->damping, s->offset, s->damped);
 }
 
 /* ---- forces from outside ---- */
@@ -222,8 +225,9 @@ static void add_inertia(su_implicit *s, double h, double alpha, double beta)
 {
     const su_elastic *body = s->body;
     if (h == 0.0) return;
-    if (beta > 0.0)
-        for (int64_t e = 0; e < s->matrix.entries; e++) s->matrix.value[e] += beta / h * s->damping.value[e];
+    double share = beta / h;
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1 && beta > 0.0)
+    for (int64_t e = 0; e < s->matrix.entries; e++) s->matrix.value[e] += share * s->damping.value[e];
     for (int64_t f = 0; f < body->free_count; f++) {
         double add = body->mass[body->free_vertex[f]] * (1.0 / (h * h) + alpha / h);
         for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add; /* diagonal first */
@@ -246,7 +250,7 @@ su_status su_implicit_precondition(su_implicit *s, const double *y, double h, do
     if (s->complement) SU_TRY(su_complement_tune(s->complement, &s->matrix, err));
     SU_TRY(factorize(s, err));
     SU_TRY(su_cholesky_half_create(s->factor, &s->neutral, err));
-    SU_TRY(su_turned_solver_create(s->body, s->neutral, &s->turned, err));
+    SU_TRY(su_turned_solver_create(s->body, s->neutral, s->product, s->threads, &s->turned, err));
     su_turned_solver_constrain(s->turned, s->complement);
     return SU_OK;
 }

@@ -34,7 +34,10 @@ SU_INLINE void clip_stretches(lanes A[9])
     lanes zero = {0}, one = zero + 1.0, q[9];
     lanes second = A[0] * A[4] - A[1] * A[1];
     lanes third = A[8] * second - A[0] * A[5] * A[5] - A[4] * A[2] * A[2] + 2.0 * A[1] * A[2] * A[5];
-    if (!any(~((A[0] > 0.0) & (second > 0.0) & (third > 0.0)))) return; /* definite in all lanes, as mostly */
+    mask clipped = ~((A[0] > 0.0) & (second > 0.0) & (third > 0.0));
+    if (!any(clipped)) return; /* definite in all lanes, as mostly */
+    lanes given[9];
+    memcpy(given, A, sizeof given);
     for (int i = 0; i < 9; i++) q[i] = i % 4 == 0 ? one : zero;
     for (int sweep = 0; sweep < 5; sweep++)
         for (int p = 0; p < 2; p++)
@@ -51,8 +54,10 @@ SU_INLINE void clip_stretches(lanes A[9])
     lanes w[3] = {larger(A[0], zero), larger(A[4], zero), larger(A[8], zero)};
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            A[3 * i + j] =
-                w[0] * q[3 * i] * q[3 * j] + w[1] * q[3 * i + 1] * q[3 * j + 1] + w[2] * q[3 * i + 2] * q[3 * j + 2];
+            A[3 * i + j] = choose(clipped,
+                                  w[0] * q[3 * i] * q[3 * j] + w[1] * q[3 * i + 1] * q[3 * j + 1] +
+                                      w[2] * q[3 * i + 2] * q[3 * j + 2],
+                                  given[3 * i + j]);
 }
 
 /* One block: K = U K' U', g and h the gradients of the two corners in the frame of V. */
@@ -77,20 +82,20 @@ SU_INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], 
 }
 
 /* Inverse edge matrix, F, volume and Lame's parameters of each tet; the last stands in for lanes beyond count. */
-SU_INLINE void gather(int count, const int32_t *tets, const double *y, const double *offset, const double *inverse,
-                      const double *volume, const double *mu, const double *lambda, lanes inv[9], lanes F[9], lanes *v,
-                      lanes *m, lanes *l)
+SU_INLINE void gather(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, lanes inv[9], lanes F[9],
+                      lanes *v, lanes *m, lanes *l)
 {
     lanes edges[9];
     for (int k = 0; k < SU_TET_LANES; k++) {
-        int from = k < count ? k : count - 1;
-        const double *a = y + 3 * (int64_t)tets[4 * from];
+        int64_t from = e[k < count ? k : count - 1];
+        const int32_t *corner = mesh->corners + 4 * from;
+        const double *a = y + 3 * (int64_t)corner[0], *offset = mesh->offset + 9 * from;
         for (int c = 0; c < 3; c++) {
-            const double *b = y + 3 * (int64_t)tets[4 * from + 1 + c];
-            for (int i = 0; i < 3; i++) edges[3 * i + c][k] = b[i] - a[i] + offset[9 * from + 3 * i + c];
+            const double *b = y + 3 * (int64_t)corner[1 + c];
+            for (int i = 0; i < 3; i++) edges[3 * i + c][k] = b[i] - a[i] + offset[3 * i + c];
         }
-        for (int i = 0; i < 9; i++) inv[i][k] = inverse[9 * from + i];
-        (*v)[k] = volume[from], (*m)[k] = mu[from], (*l)[k] = lambda[from];
+        for (int i = 0; i < 9; i++) inv[i][k] = mesh->inverse[9 * from + i];
+        (*v)[k] = mesh->volume[from], (*m)[k] = mesh->mu[from], (*l)[k] = mesh->lambda[from];
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
@@ -104,11 +109,11 @@ SU_INLINE void minus_identity(const lanes F[9], lanes G[9])
 }
 
 /* The spectrum of b(J), J = s_0 s_1 s_2: of the stretches b'' dJ/ds_k dJ/ds_l + b' s_m, of a pair +-b' s_k. */
-SU_INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], lanes A[9], lanes twist[3],
-                            lanes flip[3])
+SU_INLINE void add_by_ratio(int count, const int32_t *e, const double *by_ratio, const lanes s[3], lanes A[9],
+                            lanes twist[3], lanes flip[3])
 {
     lanes first = {0}, second = {0}, slope[3];
-    for (int l = 0; l < count; l++) first[l] = by_ratio[2 * l], second[l] = by_ratio[2 * l + 1];
+    for (int l = 0; l < count; l++) first[l] = by_ratio[2 * (int64_t)e[l]], second[l] = by_ratio[2 * (int64_t)e[l] + 1];
     for (int k = 0; k < 3; k++) slope[k] = s[(k + 1) % 3] * s[(k + 2) % 3];
     for (int k = 0; k < 3; k++) {
         int i = (k + 1) % 3, j = (k + 2) % 3;
@@ -129,14 +134,12 @@ SU_INLINE void corotational_stress(const lanes *mu, const lanes *lambda, const l
     for (int k = 0; k < 9; k++) P[k] = 2.0 * *mu * (F[k] - R[k]) + *lambda * trace * R[k];
 }
 
-SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_t *tets, const double *y,
-                                   const double *offset, const double *inverse, const double *volume, const double *mu,
-                                   const double *lambda, double *f)
+SU_CLONES void su_tet_forces_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *f)
 {
     lanes inv[9], F[9], G[9], P[9], m, l, v, c, d, pressure;
-    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
+    gather(mesh, count, e, y, inv, F, &v, &m, &l);
     minus_identity(F, G);
-    switch (material) { /* as below */
+    switch (mesh->material) { /* as below */
     case SU_STVK:
         law_stress(SU_STVK, &m, &l, F, G, P, &c, &d, &pressure);
         break;
@@ -158,14 +161,13 @@ SU_CLONES void su_tet_forces_lanes(su_material material, int count, const int32_
     }
 }
 
-SU_CLONES void su_tet_energies_lanes(su_material material, int count, const int32_t *tets, const double *y,
-                                     const double *offset, const double *inverse, const double *volume,
-                                     const double *mu, const double *lambda, double *energy)
+SU_CLONES void su_tet_energies_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y,
+                                     double *energy)
 {
     lanes inv[9], F[9], G[9], U[9], s[3] = {{0}}, V[9], m, l, v, psi = {0};
-    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
+    gather(mesh, count, e, y, inv, F, &v, &m, &l);
     minus_identity(F, G);
-    switch (material) { /* as below */
+    switch (mesh->material) { /* as below */
     case SU_STVK:
         law_energy(SU_STVK, &m, &l, G, s, &psi);
         break;
@@ -203,8 +205,8 @@ SU_INLINE void add_first_corner(lanes *out)
 
 /* The exact stiffness of stable neo-Hookean, which needs no singular values: with P = c F + p C, C the cofactors, and a
  * variation u g_b' of F, K_ab = v (c g_a.g_b 1 + d (F g_a)(F g_b)' + lambda (C g_a)(C g_b)' - p [F (g_a x g_b)]x). */
-SU_INLINE void exact_neohookean(int count, const double *by_ratio, const lanes F[9], const lanes g[9], lanes v,
-                                lanes mu, lanes lambda, lanes *out)
+SU_INLINE void exact_neohookean(int count, const int32_t *e, const double *by_ratio, const lanes F[9], const lanes g[9],
+                                lanes v, lanes mu, lanes lambda, lanes *out)
 {
     lanes G[9], C[9], second, third, square = {0}, j, c, d, p, Fg[9], Cg[9];
     law_parameters(SU_NEOHOOKEAN, &mu, &lambda);
@@ -214,7 +216,8 @@ SU_INLINE void exact_neohookean(int count, const double *by_ratio, const lanes F
     law_volume_change(G, &second, &third);
     j = G[0] + G[4] + G[8] + second + third;
     law_neohookean(&mu, &lambda, &square, &j, &c, &d, &p);
-    for (int l = 0; by_ratio && l < count; l++) p[l] += by_ratio[2 * l], lambda[l] += by_ratio[2 * l + 1];
+    for (int l = 0; by_ratio && l < count; l++)
+        p[l] += by_ratio[2 * (int64_t)e[l]], lambda[l] += by_ratio[2 * (int64_t)e[l] + 1];
     c *= v, d *= v, lambda *= v, p *= v;
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < 3; i++) {
@@ -240,20 +243,18 @@ SU_INLINE void exact_neohookean(int count, const double *by_ratio, const lanes F
     add_first_corner(out);
 }
 
-SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets,
-                                      const double *y, const double *offset, const double *inverse,
-                                      const double *volume, const double *mu, const double *lambda,
-                                      const double *by_ratio, double *K)
+SU_CLONES void su_tet_stiffness_lanes(const su_lane_tets *mesh, bool project, int count, const int32_t *e,
+                                      const double *y, const double *by_ratio, double *K)
 {
     lanes inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
-    gather(count, tets, y, offset, inverse, volume, mu, lambda, inv, F, &v, &m, &l);
+    gather(mesh, count, e, y, inv, F, &v, &m, &l);
     lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
-    if (material == SU_NEOHOOKEAN && !project) {
-        exact_neohookean(count, by_ratio, F, inv, v, m, l, out);
+    if (mesh->material == SU_NEOHOOKEAN && !project) {
+        exact_neohookean(count, e, by_ratio, F, inv, v, m, l, out);
         return;
     }
     singular_values(F, U, s, V);
-    switch (material) { /* constant in each call, so that the branches inside fold */
+    switch (mesh->material) { /* constant in each call, so that the branches inside fold */
     case SU_STVK:
         law_parameters(SU_STVK, &m, &l);
         law_spectrum(SU_STVK, &m, &l, s, A, twist, flip);
@@ -266,7 +267,7 @@ SU_CLONES void su_tet_stiffness_lanes(su_material material, bool project, int co
         law_parameters(SU_COROTATIONAL, &m, &l);
         law_spectrum(SU_COROTATIONAL, &m, &l, s, A, twist, flip);
     }
-    if (by_ratio) add_by_ratio(count, by_ratio, s, A, twist, flip);
+    if (by_ratio) add_by_ratio(count, e, by_ratio, s, A, twist, flip);
     if (project) {
         clip_stretches(A);
         for (int k = 0; k < 3; k++) twist[k] = larger(twist[k], zero), flip[k] = larger(flip[k], zero);

@@ -13,23 +13,26 @@ enum { SU_TET_LANES = 8, SU_LANE_BLOCKS = 10 };
 /* Numbers that a group of tets leaves. */
 enum { SU_LANE_FORCES = 12 * SU_TET_LANES, SU_LANE_STIFFNESS = 9 * SU_LANE_BLOCKS * SU_TET_LANES };
 
-/* count (1..SU_TET_LANES) tets: corners tets (count,4) into y (.,3), offset of the edges and inverse (count,9), volume,
- * mu, lambda (count). f (SU_LANE_FORCES, 64-byte aligned): f[SU_TET_LANES * (3 corner + component) + lane], N. */
-void su_tet_forces_lanes(su_material material, int count, const int32_t *tets, const double *y, const double *offset,
-                         const double *inverse, const double *volume, const double *mu, const double *lambda,
-                         double *f);
+/* What a mesh has of each of its tets e. */
+typedef struct su_lane_tets {
+    su_material material;
+    const int32_t *corners;         /* (.,4) */
+    const double *offset, *inverse; /* (.,9) of the edges; D_m^-1 */
+    const double *volume, *mu, *lambda;
+} su_lane_tets;
+
+/* The tets e (count, 1..SU_TET_LANES) of the mesh, y (.,3): positions; what comes out for one does not depend on those
+ * beside it. f (SU_LANE_FORCES, 64-byte aligned): f[SU_TET_LANES * (3 corner + component) + lane], N. */
+void su_tet_forces_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *f);
 
 /* Of tets as above. energy (SU_TET_LANES, 64-byte aligned), J. */
-void su_tet_energies_lanes(su_material material, int count, const int32_t *tets, const double *y, const double *offset,
-                           const double *inverse, const double *volume, const double *mu, const double *lambda,
-                           double *energy);
+void su_tet_energies_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *energy);
 
 /* Of tets as above. K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
  * (2,3) (3,3) of each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3
- * row + column) + lane]. by_ratio (count,2), or NULL: first and second derivative of a further energy density by the
- * volume ratio det F, whose stiffness is added before the whole is projected. */
-void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
-                            const double *offset, const double *inverse, const double *volume, const double *mu,
-                            const double *lambda, const double *by_ratio, double *K);
+ * row + column) + lane]. by_ratio (.,2), or NULL: first and second derivative of a further energy density by the volume
+ * ratio det F, whose stiffness is added before the whole is projected. */
+void su_tet_stiffness_lanes(const su_lane_tets *mesh, bool project, int count, const int32_t *e, const double *y,
+                            const double *by_ratio, double *K);
 
 #endif

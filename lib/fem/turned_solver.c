@@ -20,19 +20,20 @@ struct su_turned_solver {
     su_cg_work vectors;
     su_cg_end end; /* of the last system */
     float *work;
+    int threads;
 };
 
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_turned_solver **out,
-                                  su_error *err)
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_sparse_product *product,
+                                  int threads, su_turned_solver **out, su_error *err)
 {
     int64_t dofs = 3 * body->free_count;
     su_turned_solver *s = NULL;
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
-    s->body = body, s->factor = neutral;
+    s->body = body, s->factor = neutral, s->threads = threads, s->vectors.product = product;
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
-                (s->work = su_arena_alloc(&s->arena, 2 * dofs + SU_HALF_ROWS, sizeof(float))) &&
+                (s->work = su_arena_alloc(&s->arena, su_cholesky_half_room(neutral, threads), sizeof(float))) &&
                 (s->rest = su_arena_alloc(&s->arena, dofs, sizeof(double)));
     if (!su_cg_take(&s->vectors, &s->arena, dofs) || !good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
@@ -76,8 +77,10 @@ static bool precondition(void *context, double *r, double *z)
     su_turned_solver *s = context;
     if (s->complement) su_complement_tuned_force(s->complement, r);
     if (s->stiffened) su_coarse_space_before(s->stiff, r, s->rest), r = s->rest;
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
-    su_cholesky_half_solve(s->factor, z, z, s->work);
+    su_cholesky_half_solve(s->factor, s->threads, z, z, s->work);
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);

@@ -8,13 +8,14 @@
 #include "fem/elastic.h"
 #include "linalg/cholesky_half.h"
 #include "linalg/coarse_space.h"
+#include "linalg/sparse_product.h"
 
 typedef struct su_turned_solver su_turned_solver;
 
 /* neutral: a factor of the neutral pose's matrix on the free dofs of `body`, or of one like it; both are borrowed, and
- * several solvers may share them. */
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_turned_solver **out,
-                                  su_error *err);
+ * several solvers may share them. product: of the body's pattern, borrowed, for this solver alone. */
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_half *neutral, su_sparse_product *product,
+                                  int threads, su_turned_solver **out, su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 
 /* From now on the preconditioner is this factor, of a matrix at a pose with the rotations then (n,4); NULL: the neutral

@@ -11,11 +11,11 @@ typedef struct su_cholesky_half su_cholesky_half;
 su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **out, su_error *err);
 /* The entries of a numeric factor with the analysis of that which `half` was made from, in place of those there. */
 void su_cholesky_half_copy(su_cholesky_half *half, const su_cholesky *factor);
-/* Rows that are taken at once. */
-enum { SU_HALF_ROWS = 16 };
-/* x = A^-1 b for an A within some per cent; always the same, symmetric one. One right-hand side, x may be b. Sums are
- * in single precision. work: 2 size + SU_HALF_ROWS floats. */
-void su_cholesky_half_solve(const su_cholesky_half *factor, const double *b, double *x, float *work);
+/* Floats that a solve by so many threads works in. */
+int64_t su_cholesky_half_room(const su_cholesky_half *factor, int threads);
+/* x = A^-1 b for an A within some per cent; always the same, symmetric one, for any number of threads. One right-hand
+ * side, x may be b. Sums are in single precision. work: su_cholesky_half_room floats. */
+void su_cholesky_half_solve(const su_cholesky_half *factor, int threads, const double *b, double *x, float *work);
 void su_cholesky_half_free(su_cholesky_half *factor);
 
 #endif

@@ -19,5 +19,8 @@ typedef struct su_rest_shape {
  * root frame; w (m). */
 void su_rest_shape_evaluate(const su_rest_shape *shape, int64_t count, const int32_t *list, const double *skin,
                             const double *w, double *x);
+/* The same of all, by several threads. */
+void su_rest_shape_evaluate_all(const su_rest_shape *shape, const double *skin, const double *w, int threads,
+                                double *x);
 
 #endif

@@ -304,38 +304,57 @@ su_shot_weights su_shot_weights_at(const su_shot *shot, int64_t frame, double fr
     return out;
 }
 
-static void sample_skin(const su_shot *shot, const su_shot_weights *at, int64_t count, const int32_t *list,
-                        const double *p, double *skin)
+/* Vertices that a thread samples at a time. */
+enum { SAMPLED = 512 };
+
+/* What all vertices of an instant share. */
+typedef struct skin_sample {
+    const su_shot_weights *at;
+    const int32_t *list;
+    int64_t sculpts;
+    double weights[SU_SHOT_SCULPTS];
+    const double *shapes;
+} skin_sample;
+
+static void sample_points(const su_shot *shot, const skin_sample *s, int64_t from, int64_t to, double *skin)
 {
     int64_t columns = 3 * shot->nbar;
+    const su_shot_weights *at = s->at;
     const float *here = su_shot_points(shot, at->frame), *there = su_shot_points(shot, at->next);
     const float *bent = at->count > 0 ? su_shot_points(shot, at->first) : here;
-    for (int64_t k = 0; k < count; k++) {
-        int64_t from = 3 * (list ? (int64_t)list[k] : k);
+    for (int64_t k = from; k < to; k++) {
+        int64_t first = 3 * (s->list ? (int64_t)s->list[k] : k);
         double sum[3];
-        for (int c = 0; c < 3; c++) sum[c] = at->here * (double)here[from + c] + at->there * (double)there[from + c];
-        const float *f = bent + from;
+        for (int c = 0; c < 3; c++) sum[c] = at->here * (double)here[first + c] + at->there * (double)there[first + c];
+        const float *f = bent + first;
         for (int64_t i = 0; i < at->count; i++, f += columns)
             for (int c = 0; c < 3; c++)
                 sum[c] +=
                     at->bend[i] * (((double)f[c - columns] - (double)f[c]) - ((double)f[c] - (double)f[c + columns]));
         memcpy(skin + 3 * k, sum, sizeof sum);
     }
-    double weights[SU_SHOT_SCULPTS];
-    const double *shapes = NULL;
-    int64_t sculpts = su_shot_sculpts(shot, p, weights, &shapes);
-    for (int64_t j = 0; j < sculpts; j++) {
-        if (weights[j] == 0.0) continue;
-        const double *shape = shapes + j * columns;
-        for (int64_t k = 0; k < count; k++) {
-            int64_t from = 3 * (list ? (int64_t)list[k] : k);
-            for (int64_t c = 0; c < 3; c++) skin[3 * k + c] += weights[j] * shape[from + c];
+    for (int64_t j = 0; j < s->sculpts; j++) {
+        if (s->weights[j] == 0.0) continue;
+        const double *shape = s->shapes + j * columns;
+        for (int64_t k = from; k < to; k++) {
+            int64_t first = 3 * (s->list ? (int64_t)s->list[k] : k);
+            for (int64_t c = 0; c < 3; c++) skin[3 * k + c] += s->weights[j] * shape[first + c];
         }
     }
 }
 
-void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
-                    double *skin, double *p, double *rotation, double *translation)
+static void sample_skin(const su_shot *shot, const su_shot_weights *at, int64_t count, const int32_t *list,
+                        const double *p, int threads, double *skin)
+{
+    skin_sample s = {.at = at, .list = list};
+    s.sculpts = su_shot_sculpts(shot, p, s.weights, &s.shapes);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t from = 0; from < count; from += SAMPLED)
+        sample_points(shot, &s, from, from + SAMPLED < count ? from + SAMPLED : count, skin);
+}
+
+static void sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list, int threads,
+                   double *skin, double *p, double *rotation, double *translation)
 {
     su_shot_segment at = su_shot_segment_at(shot, frame, fraction);
     double params[MAX_PARAMS];
@@ -343,7 +362,7 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
     if (p) memcpy(p, params, (size_t)shot->s * sizeof *p);
     if (skin) {
         su_shot_weights weights = su_shot_weights_at(shot, frame, fraction);
-        sample_skin(shot, &weights, list ? count : shot->nbar, list, params, skin);
+        sample_skin(shot, &weights, list ? count : shot->nbar, list, params, threads, skin);
     }
     if (rotation) {
         double q[4], norm = 0.0;
@@ -357,4 +376,16 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
         memcpy(rotation, m, sizeof m);
     }
     if (translation) su_shot_blend(at, 3, shot->translation, shot->translation_second, translation);
+}
+
+void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
+                    double *skin, double *p, double *rotation, double *translation)
+{
+    sample(shot, frame, fraction, count, list, 1, skin, p, rotation, translation);
+}
+
+void su_shot_sample_all(const su_shot *shot, int64_t frame, double fraction, int threads, double *skin, double *p,
+                        double *rotation, double *translation)
+{
+    sample(shot, frame, fraction, 0, NULL, threads, skin, p, rotation, translation);
 }

@@ -67,5 +67,8 @@ int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, c
  * translation (3) of the root frame. Thread-safe. */
 void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
                     double *skin, double *p, double *rotation, double *translation);
+/* The same of all skin vertices, by several threads. */
+void su_shot_sample_all(const su_shot *shot, int64_t frame, double fraction, int threads, double *skin, double *p,
+                        double *rotation, double *translation);
 
 #endif

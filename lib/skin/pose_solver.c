@@ -22,7 +22,7 @@ struct su_skin_factors {
     const su_ex_rotated *body;
     su_skin_method method;
     su_incomplete *all, *interior, *boundary; /* of K(0), K_ii(0), K_b(0) */
-    su_cholesky_half *full;                 /* of K(0) */
+    su_cholesky_half *full;                   /* of K(0) */
 };
 
 struct su_pose_solver {
@@ -36,7 +36,7 @@ struct su_pose_solver {
     double *Q;                  /* (count,9) of the free vertices */
     double *r, *z, *p, *Ap;     /* (count,3) of conjugate gradients */
     double *w, *y;              /* (count,3) of preconditioners and operators */
-    float *work;                /* 6 count + SU_HALF_ROWS */
+    float *work;                /* of what solves with the factors */
     const su_pose_solve *solve; /* the one under way */
     bool failed;                /* a factor's solve did */
     double share;               /* of Q (L_i L_i')^-1 Q' in K~_b, so that it stays below K_ii^-1 */
@@ -117,7 +117,7 @@ static void by_incomplete(su_pose_solver *s, const double *r, double *z)
 static void by_full_factor(su_pose_solver *s, const double *r, double *z)
 {
     for (int64_t k = 0; k < s->body->count; k++) su_tmulv3(s->Q + 9 * k, r + 3 * k, z + 3 * k);
-    su_cholesky_half_solve(s->of->full, z, z, s->work);
+    su_cholesky_half_solve(s->of->full, 1, z, z, s->work);
     for (int64_t k = 0; k < s->body->count; k++) su_mulv3(s->Q + 9 * k, z + 3 * k, z + 3 * k);
 }
 
@@ -278,7 +278,8 @@ su_status su_pose_solver_create(const su_skin_factors *factors, su_pose_solver *
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap, &s->w, &s->y};
     bool good = (s->Q = su_arena_alloc(&s->arena, 3 * size, sizeof(double))) != NULL;
     for (int k = 0; k < 6; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, size, sizeof(double))) && good;
-    good = (s->work = su_arena_alloc(&s->arena, 2 * size + SU_HALF_ROWS, sizeof(float))) && good;
+    int64_t room = factors->full ? su_cholesky_half_room(factors->full, 1) : 2 * size;
+    good = (s->work = su_arena_alloc(&s->arena, room, sizeof(float))) && good;
     SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)size));
     SU_GO(su_blocks_clone(&s->body->pattern, &s->K, err));
     if (factors->method == SU_SKIN_DIRECT) {

@@ -126,7 +126,7 @@ su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *sur
     uint8_t *skin = NULL;
     double *ones = NULL, *volume, *deep, largest = 0;
     su_arena arena = {0};
-    su_cg_work work;
+    su_cg_work work = {0};
     su_status status;
     SU_GO(SU_ALLOC_ALL("leak", err, SU_WANT(skin, n), SU_WANT(ones, t)));
     for (int64_t k = 0; k < 3 * b; k++) skin[surface[k]] = 1;
