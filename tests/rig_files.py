@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-constraint, fbx-text-constraint, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -9,7 +9,8 @@ A ring-shaped tube of quads under a mesh node of its own transform follows two j
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
 In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
-their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property.
+their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property. Joints stretch
+along one axis in those compensated (they take nothing of their parent's own scale) and apart (scales multiply by axes).
 """
 import json
 import struct
@@ -85,6 +86,8 @@ class Rig:
         self.times = (self.first + np.arange(FRAMES)) / FPS
         f = np.arange(FRAMES)
         self.move = np.c_[2. * f, 0 * f, -1. * f]           # hip
+        self.inherit = 2 if "-compensated" in kind else 0 if "-apart" in kind else None
+        self.stretch = {"hip": 1 + np.c_[.02 * f, .05 * f, -.01 * f], "knee": 1 + np.c_[-.02 * f, .03 * f, .04 * f]} if self.inherit is not None else {}
         self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
 
     def world(self, rotations, move=(0, 0, 0)):
@@ -101,6 +104,28 @@ class Rig:
         r = self.angle[name][frame] if name in self.angle else self.node_r[b]
         m = affine(np.add(self.t[b], self.move[frame] if b == 0 else 0), r, pre=self.pre[b], pivot=self.pivot[b])
         return self.axis @ m if b == 0 else m
+
+    def pose(self, frame):
+        """World matrices of the joints by the FBX SDK's rule of InheritType (2: Rrs, 0: RrSs): G is the global scale and shear of the
+        parent, behind its global rotation."""
+        world, rotation, own = [], [], []
+        for b in range(3):
+            if self.inherit is None:
+                world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
+                continue
+            name, p = BONES[b], self.parent[b]
+            r = turn(self.pre[b]) @ turn(self.angle[name][frame] if name in self.angle else self.node_r[b])
+            s = np.diag(self.stretch[name][frame]) if name in self.stretch else np.eye(3)
+            m = np.eye(4)
+            if b == 0:
+                m[:3, :3], m[:3, 3] = r @ s, np.add(self.t[0], self.move[frame])
+            else:
+                g = rotation[p].T @ world[p][:3, :3]
+                m[:3, :3] = rotation[p] @ r @ (g if self.inherit == 0 else g @ np.linalg.inv(own[p])) @ s
+                m[:3, 3] = world[p][:3, :3] @ np.array(self.t[b], float) + world[p][:3, 3]
+                r = rotation[p] @ r
+            world.append(m), rotation.append(r), own.append(s)
+        return world if self.inherit is None else [self.axis @ m for m in world]
 
     def bind(self):
         return self.world(self.bind_r)
@@ -127,9 +152,7 @@ class Rig:
         return (np.array(out) @ np.linalg.inv(self.axis)[:3, :3].T) * 0.01
 
     def skin(self, frame):
-        world = []
-        for b in range(3):
-            world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
+        world = self.pose(frame)
         moved = self.points if self.shape is None else self.points + self.shape_weight[frame] * self.shape
         points = np.c_[moved, np.ones(len(self.points))]
         mesh = self.axis @ self.mesh_node
@@ -203,6 +226,7 @@ def fbx_tree(rig):
         objects.append(("Model", [bone, "Model::" + rig.names[b], "LimbNode"],
                         [("Version", [232], []), p70(("RotationActive", "bool", "", "", 1), ("PreRotation", "Vector3D", "Vector", "", *map(float, rig.pre[b])),
                                                      ("RotationPivot", "Vector3D", "Vector", "", *map(float, rig.pivot[b])),
+                                                     *[("InheritType", "enum", "", "", rig.inherit)] * (rig.inherit is not None),
                                                      vec("Lcl Translation", rig.t[b]), vec("Lcl Rotation", rig.node_r[b]))]))
         links += [("OO", attribute, bone), ("OO", bone, bones[rig.parent[b]] if b else root), ("OO", cluster, skin), ("OO", bone, cluster)]
         given = rig.weights.copy()
@@ -220,11 +244,12 @@ def fbx_tree(rig):
                                                                                                      if not rig.unsaid and (rig.first or what == "Stop")])]))
         objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
         links.append(("OO", layer, stack))
-        for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"])):
+        for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"]),
+                                *[(BONES.index(n), "S", v) for n, v in rig.stretch.items()]):
             node = new()
             objects.append(("AnimationCurveNode", [node, "AnimCurveNode::" + what, ""],
                             [p70(*[("d|" + axis, "Number", "", "A", float(values[0][i])) for i, axis in enumerate("XYZ")])]))
-            links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation"}[what])]
+            links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation", "S": "Lcl Scaling"}[what])]
             for i, axis in enumerate("XYZ"):
                 curve = new()
                 objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],

@@ -104,6 +104,28 @@ static int64_t count_nodes(const struct aiNode *node, int depth)
     return count;
 }
 
+#define LINK "_$AssimpFbx$_"
+
+/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
+ * down to NAME: whether this is a link of such a chain above the node of that name. */
+static bool is_link_of(const char *link, const char *name, size_t length)
+{
+    return strncmp(link, name, length) == 0 && strncmp(link + length, LINK, strlen(LINK)) == 0;
+}
+
+/* FBX's InheritType, which assimp keeps beside what it reads; nodes without one take all. */
+static int32_t inheritance(const struct aiNode *node)
+{
+    const struct aiMetadata *m = node->mMetaData;
+    for (unsigned i = 0; m && i < m->mNumProperties; i++) {
+        if (strcmp(m->mKeys[i].data, "InheritType") != 0 || m->mValues[i].mType != AI_INT32 || !m->mValues[i].mData)
+            continue;
+        int32_t type = *(const int32_t *)m->mValues[i].mData;
+        return type == 0 ? SU_INHERIT_APART : type == 2 ? SU_INHERIT_NOT_PARENT : SU_INHERIT_ALL;
+    }
+    return SU_INHERIT_ALL;
+}
+
 /* Depth first, so that parents come before their children. */
 static void add_node(parser *p, const struct aiNode *node, int32_t parent)
 {
@@ -112,6 +134,13 @@ static void add_node(parser *p, const struct aiNode *node, int32_t parent)
     su_scene_node *out = &p->out->node[index];
     out->name = copy_text(p, &node->mName);
     out->parent = parent;
+    if (strcmp(p->out->format, "FBX") == 0) {
+        out->inherit = inheritance(node);
+        size_t length = strlen(out->name);
+        for (int32_t up = parent; up >= 0 && is_link_of(p->out->node[up].name, out->name, length);
+             up = p->out->node[up].parent)
+            out->links++;
+    }
     copy_matrix(&node->mTransformation, out->local);
     p->out->instances += node->mNumMeshes;
     for (unsigned i = 0; i < node->mNumChildren; i++) add_node(p, node->mChildren[i], index);
@@ -384,21 +413,17 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
     return su_scene_measure_clip(clip, p->arena) ? complain(p, "not enough memory", NULL) : 0;
 }
 
-/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
- * down to NAME. It animates the links of the chain where there are pivots; but where there are only pre- and
- * post-rotations (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links
- * say. Such a chain gives its transform to its last node. */
+/* assimp animates the links of a chain where there are pivots; but where there are only pre- and post-rotations
+ * (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links say. Such a
+ * chain gives its transform to its last node. */
 static void collapse_chains(parser *p)
 {
     for (int64_t c = 0; c < p->out->clips; c++)
         for (int64_t k = 0; k < p->out->clip[c].channels; k++) {
             su_scene_node *node = &p->out->node[p->out->clip[c].channel[k].node];
-            size_t length = strlen(node->name);
-            for (int32_t up = node->parent; up >= 0; up = p->out->node[up].parent) {
+            int32_t links = node->links;
+            for (int32_t up = node->parent; links > 0; up = p->out->node[up].parent, links--) {
                 su_scene_node *link = &p->out->node[up];
-                if (strncmp(link->name, node->name, length) != 0 ||
-                    strncmp(link->name + length, "_$AssimpFbx$_", 13) != 0)
-                    break;
                 su_affine_multiply(link->local, node->local, node->local);
                 su_affine_identity(link->local);
             }
@@ -413,8 +438,7 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
     for (int64_t i = 0; i < p->out->nodes; i++)
         for (int64_t k = 0; k < count; k++) {
             const char *old = p->out->node[i].name, *tail = old + names[k].length;
-            if (strncmp(old, names[k].place, names[k].length) != 0 ||
-                (*tail && strncmp(tail, "_$AssimpFbx$_", 13) != 0))
+            if (strncmp(old, names[k].place, names[k].length) != 0 || (*tail && strncmp(tail, LINK, strlen(LINK)) != 0))
                 continue;
             size_t room = names[k].length + strlen(tail) + 1;
             char *name = su_arena_alloc(p->arena, (int64_t)room, 1);
