@@ -5,6 +5,7 @@
 #include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
+#include "io/scene/fbx_deformers.h"
 
 #include <assimp/cimport.h>
 #include <assimp/cfileio.h>
@@ -104,26 +105,23 @@ static int64_t count_nodes(const struct aiNode *node, int depth)
     return count;
 }
 
-#define LINK "_$AssimpFbx$_"
-
 /* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
  * down to NAME: whether this is a link of such a chain above the node of that name. */
 static bool is_link_of(const char *link, const char *name, size_t length)
 {
-    return strncmp(link, name, length) == 0 && strncmp(link + length, LINK, strlen(LINK)) == 0;
+    return strncmp(link, name, length) == 0 && strncmp(link + length, SU_ASSIMP_LINK, strlen(SU_ASSIMP_LINK)) == 0;
 }
 
-/* FBX's InheritType, which assimp keeps beside what it reads; nodes without one take all. */
+/* FBX's InheritType, which assimp keeps beside what it reads. */
 static int32_t inheritance(const struct aiNode *node)
 {
     const struct aiMetadata *m = node->mMetaData;
     for (unsigned i = 0; m && i < m->mNumProperties; i++) {
         if (strcmp(m->mKeys[i].data, "InheritType") != 0 || m->mValues[i].mType != AI_INT32 || !m->mValues[i].mData)
             continue;
-        int32_t type = *(const int32_t *)m->mValues[i].mData;
-        return type == 0 ? SU_INHERIT_APART : type == 2 ? SU_INHERIT_NOT_PARENT : SU_INHERIT_ALL;
+        return su_fbx_inheritance(*(const int32_t *)m->mValues[i].mData);
     }
-    return SU_INHERIT_ALL;
+    return SU_INHERIT_UNSAID;
 }
 
 /* Depth first, so that parents come before their children. */
@@ -135,7 +133,7 @@ static void add_node(parser *p, const struct aiNode *node, int32_t parent)
     out->name = copy_text(p, &node->mName);
     out->parent = parent;
     if (strcmp(p->out->format, "FBX") == 0) {
-        out->inherit = inheritance(node);
+        out->inherit = parent < 0 || strstr(out->name, SU_ASSIMP_LINK) ? SU_INHERIT_ALL : inheritance(node);
         size_t length = strlen(out->name);
         for (int32_t up = parent; up >= 0 && is_link_of(p->out->node[up].name, out->name, length);
              up = p->out->node[up].parent)
@@ -364,6 +362,22 @@ static int32_t morph_node(const parser *p, const char *name)
     return node;
 }
 
+/* Weights that a key does not say lie on the line between those that the keys around it say; NaN: none says any. */
+static void fill_weights(su_scene_morph_channel *c, int64_t shape)
+{
+    int64_t before = -1; /* the last key that says one */
+    double *w = c->weights + shape;
+    for (int64_t i = 0; i < c->keys; i++) {
+        if (isnan(w[i * c->shapes])) continue;
+        for (int64_t k = before + 1; k < i; k++) {
+            double t = before < 0 ? 1.0 : (c->times[k] - c->times[before]) / (c->times[i] - c->times[before]);
+            w[k * c->shapes] = before < 0 ? w[i * c->shapes] : (1.0 - t) * w[before * c->shapes] + t * w[i * c->shapes];
+        }
+        before = i;
+    }
+    for (int64_t k = before + 1; before >= 0 && k < c->keys; k++) w[k * c->shapes] = w[before * c->shapes];
+}
+
 static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, double seconds, su_scene_morph_channel *to)
 {
     to->keys = from->mNumKeys;
@@ -373,12 +387,15 @@ static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, dou
                 to->shapes = (int64_t)from->mKeys[i].mValues[j] + 1;
     to->times = su_arena_alloc(p->arena, to->keys, sizeof *to->times);
     to->weights = su_arena_alloc(p->arena, to->keys * to->shapes, sizeof *to->weights);
-    for (int64_t i = 0; to->times && to->weights && i < to->keys; i++) {
+    if (!to->times || !to->weights) return;
+    for (int64_t i = 0; i < to->keys * to->shapes; i++) to->weights[i] = NAN;
+    for (int64_t i = 0; i < to->keys; i++) {
         const struct aiMeshMorphKey *key = &from->mKeys[i];
         to->times[i] = key->mTime * seconds;
         for (unsigned j = 0; j < key->mNumValuesAndWeights; j++)
             if ((int64_t)key->mValues[j] < to->shapes) to->weights[i * to->shapes + key->mValues[j]] = key->mWeights[j];
     }
+    for (int64_t s = 0; s < to->shapes; s++) fill_weights(to, s);
 }
 
 static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *clip)
@@ -438,7 +455,8 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
     for (int64_t i = 0; i < p->out->nodes; i++)
         for (int64_t k = 0; k < count; k++) {
             const char *old = p->out->node[i].name, *tail = old + names[k].length;
-            if (strncmp(old, names[k].place, names[k].length) != 0 || (*tail && strncmp(tail, LINK, strlen(LINK)) != 0))
+            if (strncmp(old, names[k].place, names[k].length) != 0 ||
+                (*tail && strncmp(tail, SU_ASSIMP_LINK, strlen(SU_ASSIMP_LINK)) != 0))
                 continue;
             size_t room = names[k].length + strlen(tail) + 1;
             char *name = su_arena_alloc(p->arena, (int64_t)room, 1);
@@ -450,6 +468,34 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
 
 /* ---- the whole ---- */
 
+/* FBX's TimeMode in frames per second; 0: not said. */
+static double fbx_rate(const struct aiScene *ai)
+{
+    enum { CUSTOM = 14 };
+    static const double rate[] = {0.0,
+                                  120.0,
+                                  100.0,
+                                  60.0,
+                                  50.0,
+                                  48.0,
+                                  30.0,
+                                  30.0,
+                                  30000.0 / 1001.0,
+                                  30000.0 / 1001.0,
+                                  25.0,
+                                  24.0,
+                                  0.0, /* milliseconds */
+                                  24000.0 / 1001.0,
+                                  0.0,
+                                  96.0,
+                                  72.0,
+                                  60000.0 / 1001.0,
+                                  120000.0 / 1001.0};
+    double mode = metadata(ai, "FrameRate", 0.0);
+    if (mode == CUSTOM) return metadata(ai, "CustomFrameRate", 0.0);
+    return mode >= 0.0 && mode < (double)(sizeof rate / sizeof *rate) ? rate[(int)mode] : 0.0;
+}
+
 static void read_conventions(parser *p, const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -459,7 +505,7 @@ static void read_conventions(parser *p, const char *path)
         out->format = "FBX";
         out->unit = 0.01 * metadata(p->ai, "UnitScaleFactor", 1.0);
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
-        out->frame_rate = metadata(p->ai, "CustomFrameRate", 0.0);
+        out->frame_rate = fbx_rate(p->ai);
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
         out->format = "Collada", out->unit = 1.0,
         out->up = 1; /* assimp turns the root node to y up and scales it to metres */
@@ -583,11 +629,16 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     aiReleasePropertyStore(store);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
-    if (!failed) restore_names(&p, repeats, names);
+    if (failed) { /* what assimp has of it goes below */
+    } else if (strcmp(scene->format, "FBX") == 0) {
+        su_fbx_control_points(path, scene);
+        su_fbx_clip_times(path, scene);
+        failed = su_fbx_complete(scene, data ? data : "", data ? size : 0) && complain(&p, "not enough memory", NULL);
+        restore_names(&p, repeats, names);
+    }
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
-    if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
-    if (strcmp(scene->format, "FBX") == 0) su_fbx_clip_times(path, scene);
+    su_scene_settle_weights(scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return 0;
 }
