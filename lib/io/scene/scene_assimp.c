@@ -174,7 +174,11 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         const struct aiBone *bone = mesh->mBones[b];
         int several = 0;
         out->bone[b].node = find_node(p, bone->mName.data, &several);
-        if (out->bone[b].node < 0) return complain(p, "a bone has no node in the scene", bone->mName.data);
+        if (out->bone[b].node < 0)
+            return complain(p,
+                            "a skin hangs on a joint that is not in the file; export the skeleton with the mesh, or "
+                            "as glTF or FBX",
+                            bone->mName.data);
         if (several)
             return complain(p, "several nodes have the name of a bone; give the joints unique names", bone->mName.data);
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
