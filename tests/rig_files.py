@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-constraint, fbx-text-constraint, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -9,7 +9,10 @@ A ring-shaped tube of quads under a mesh node of its own transform follows two j
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
 In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
-their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property.
+their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property. In files of shapes between, one
+weight passes two of them, and in those of a part (Blender's groups of vertices) vertices take a part of one; both have a second shape, a third of which is
+there without a curve. Joints stretch
+along one axis in those compensated (they take nothing of their parent's own scale) and apart (scales multiply by axes).
 """
 import json
 import struct
@@ -61,15 +64,17 @@ class Rig:
             self.names, self.object = ["rig-" + n for n in BONES], "knee"
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
-        self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
+        self.mesh_node = self.bound_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
         self.sparse = kind.endswith("-sparse")            # a key every four frames
-        self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node
+        self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node, before what clusters bind
         if self.geometric:
             self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
         points = np.c_[points, np.ones(len(points))] @ np.linalg.inv(self.mesh_node).T    # stands at the joints when bound
         self.points = points[:, :3]
         self.shape = np.where(ring[:, None] % 2 == 1, 3.0 * np.sign(self.points), 0) * [1, 0, 1] if "-shapes" in kind else None
         self.shape_weight = np.linspace(0, 1, FRAMES) ** 2
+        self.between, self.part = "-between" in kind, np.linspace(0.2, 1, len(points)) if "-part" in kind else None
+        self.still = np.where(ring[:, None] % 2 == 0, 2.0 * np.sign(self.points), 0) * [1, 0, 1] if self.between or self.part is not None else None
         upper, toe = np.clip(20. * ring / 40 - 1, 0, 1), np.clip(20. * ring / 20 - 5, 0, 1)
         self.weights = np.c_[1 - upper, upper - toe, toe]
         self.parent = [-1, 0, 1]
@@ -85,6 +90,8 @@ class Rig:
         self.times = (self.first + np.arange(FRAMES)) / FPS
         f = np.arange(FRAMES)
         self.move = np.c_[2. * f, 0 * f, -1. * f]           # hip
+        self.inherit = 2 if "-compensated" in kind else 0 if "-apart" in kind else None
+        self.stretch = {"hip": 1 + np.c_[.02 * f, .05 * f, -.01 * f], "knee": 1 + np.c_[-.02 * f, .03 * f, .04 * f]} if self.inherit is not None else {}
         self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
 
     def world(self, rotations, move=(0, 0, 0)):
@@ -101,6 +108,28 @@ class Rig:
         r = self.angle[name][frame] if name in self.angle else self.node_r[b]
         m = affine(np.add(self.t[b], self.move[frame] if b == 0 else 0), r, pre=self.pre[b], pivot=self.pivot[b])
         return self.axis @ m if b == 0 else m
+
+    def pose(self, frame):
+        """World matrices of the joints by the FBX SDK's rule of InheritType (2: Rrs, 0: RrSs): G is the global scale and shear of the
+        parent, behind its global rotation."""
+        world, rotation, own = [], [], []
+        for b in range(3):
+            if self.inherit is None:
+                world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
+                continue
+            name, p = BONES[b], self.parent[b]
+            r = turn(self.pre[b]) @ turn(self.angle[name][frame] if name in self.angle else self.node_r[b])
+            s = np.diag(self.stretch[name][frame]) if name in self.stretch else np.eye(3)
+            m = np.eye(4)
+            if b == 0:
+                m[:3, :3], m[:3, 3] = r @ s, np.add(self.t[0], self.move[frame])
+            else:
+                g = rotation[p].T @ world[p][:3, :3]
+                m[:3, :3] = rotation[p] @ r @ (g if self.inherit == 0 else g @ np.linalg.inv(own[p])) @ s
+                m[:3, 3] = world[p][:3, :3] @ np.array(self.t[b], float) + world[p][:3, 3]
+                r = rotation[p] @ r
+            world.append(m), rotation.append(r), own.append(s)
+        return world if self.inherit is None else [self.axis @ m for m in world]
 
     def bind(self):
         return self.world(self.bind_r)
@@ -127,10 +156,15 @@ class Rig:
         return (np.array(out) @ np.linalg.inv(self.axis)[:3, :3].T) * 0.01
 
     def skin(self, frame):
-        world = []
-        for b in range(3):
-            world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
-        moved = self.points if self.shape is None else self.points + self.shape_weight[frame] * self.shape
+        world = self.pose(frame)
+        moved = self.points
+        if self.shape is not None:
+            w = self.shape_weight[frame]
+            if self.between:      # -0.5 of the shape at 40 %
+                w = -0.5 * w / 0.4 if w < 0.4 else -0.5 + 1.5 * (w - 0.4) / 0.6
+            moved = moved + w * self.shape * (1 if self.part is None else self.part[:, None])
+        if self.still is not None:
+            moved = moved + 0.3 * self.still
         points = np.c_[moved, np.ones(len(self.points))]
         mesh = self.axis @ self.mesh_node
         out = sum(self.weights[:, [b]] * (points @ (world[b] @ np.linalg.inv(self.bind()[b]) @ mesh).T) for b in range(3))
@@ -190,7 +224,22 @@ def fbx_tree(rig):
         at = np.nonzero(rig.shape.any(1))[0].astype(np.int32)
         objects.append(("Deformer", [blend, "Deformer::", "BlendShape"], [("Version", [100], [])]))
         objects.append(("Deformer", [channel, "SubDeformer::bulge", "BlendShapeChannel"],
-                        [("Version", [100], []), ("DeformPercent", [0.0], []), ("FullWeights", [np.array([100.0])], [])]))
+                        [("Version", [100], []), ("DeformPercent", [0.0], []),
+                         ("FullWeights", [np.array([40.0, 100.0] if rig.between else [100.0] if rig.part is None else 100 * rig.part[at])], [])]))
+        if rig.between:
+            half = new()
+            objects.append(("Geometry", [half, "Geometry::half", "Shape"],
+                            [("Version", [100], []), ("Indexes", [at], []), ("Vertices", [-0.5 * rig.shape[at].ravel()], []),
+                             ("Normals", [np.zeros(3 * len(at))], [])]))
+            links.append(("OO", half, channel))
+        if rig.still is not None:
+            other, third, there = new(), new(), np.nonzero(rig.still.any(1))[0].astype(np.int32)
+            objects.append(("Deformer", [other, "SubDeformer::still", "BlendShapeChannel"],
+                            [("Version", [100], []), ("DeformPercent", [30.0], []), ("FullWeights", [np.array([100.0])], [])]))
+            objects.append(("Geometry", [third, "Geometry::still", "Shape"],
+                            [("Version", [100], []), ("Indexes", [there], []), ("Vertices", [rig.still[there].ravel()], []),
+                             ("Normals", [np.zeros(3 * len(there))], [])]))
+            links += [("OO", other, blend), ("OO", third, other)]
         objects.append(("Geometry", [shape, "Geometry::bulge", "Shape"],
                         [("Version", [100], []), ("Indexes", [at], []), ("Vertices", [rig.shape[at].ravel()], []),
                          ("Normals", [np.zeros(3 * len(at))], [])]))
@@ -203,6 +252,7 @@ def fbx_tree(rig):
         objects.append(("Model", [bone, "Model::" + rig.names[b], "LimbNode"],
                         [("Version", [232], []), p70(("RotationActive", "bool", "", "", 1), ("PreRotation", "Vector3D", "Vector", "", *map(float, rig.pre[b])),
                                                      ("RotationPivot", "Vector3D", "Vector", "", *map(float, rig.pivot[b])),
+                                                     *[("InheritType", "enum", "", "", rig.inherit)] * (rig.inherit is not None),
                                                      vec("Lcl Translation", rig.t[b]), vec("Lcl Rotation", rig.node_r[b]))]))
         links += [("OO", attribute, bone), ("OO", bone, bones[rig.parent[b]] if b else root), ("OO", cluster, skin), ("OO", bone, cluster)]
         given = rig.weights.copy()
@@ -212,7 +262,7 @@ def fbx_tree(rig):
         bind = rig.bind()[b]
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
-                         ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
+                         ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.bound_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
     for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
         objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.range_first + f) * TICKS // FPS))
@@ -220,11 +270,12 @@ def fbx_tree(rig):
                                                                                                      if not rig.unsaid and (rig.first or what == "Stop")])]))
         objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
         links.append(("OO", layer, stack))
-        for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"])):
+        for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"]),
+                                *[(BONES.index(n), "S", v) for n, v in rig.stretch.items()]):
             node = new()
             objects.append(("AnimationCurveNode", [node, "AnimCurveNode::" + what, ""],
                             [p70(*[("d|" + axis, "Number", "", "A", float(values[0][i])) for i, axis in enumerate("XYZ")])]))
-            links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation"}[what])]
+            links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation", "S": "Lcl Scaling"}[what])]
             for i, axis in enumerate("XYZ"):
                 curve = new()
                 objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],

@@ -78,6 +78,10 @@ bake 'my shots/walk.1001.obj' 'my shots/walk.1002.obj' -o bad
 check "a pattern that the shell has opened" "$([ $status = 2 ] && grep -q "pattern in quotes" err; echo $?)" "$status $(cat err)"
 bake 'my shots/walk.1001.obj' -o one -n
 check "one file out of many can be asked for" "$([ $status = 0 ] && grep -q "supple import '.*/my shots/walk.1001.obj'" out; echo $?)" "$status $(cat err)"
+check "and is said to stand still" "$(supple import -q 'my shots/walk.1001.obj' -o still.npz --progress none 2>err; grep -q 'warning: the sequence has one frame; nothing will move' err; echo $?)" "$(cat err)"
+mkdir -p strut && cp 'my shots/walk.1001.obj' strut/1.obj && cp 'my shots/walk.1002.obj' strut/2.obj
+bake 'strut/%d.obj' -o numbers -n
+check "files that are numbers alone are a shot of their folder's name" "$([ $status = 0 ] && grep -q 'strut.anim.npz' out; echo $?)" "$status $(cat err)"
 bake 'none.%04d.obj' -o bad
 check "a sequence that is not there" "$([ $status = 3 ] && grep -q 'none.%04d.obj' err && [ ! -e bad ]; echo $?)" "$status $(cat err)"
 

@@ -7,7 +7,7 @@ cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points
 need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint collada collada-z collada-materials collada-named; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;
@@ -185,6 +185,12 @@ ok $? "weights that sum to 0.8 are normalized, with a word"
     grep -q "warning: keys lie up to 4 frames apart ('hip')" log.txt && supple import fbx.fbx --clip bend --progress none -o x.npz 2>log.txt &&
     ! grep -q "frames apart" log.txt
 ok $? "keys farther apart than frames, of which FBX may hold curves that assimp drops, are warned about"
+# TimeMode 6 is 30 fps, 3 is 60, 13 is 24/1.001; a custom rate is one of mode 14 alone. Keys stand at 24 a second.
+for each in 6:30 14:48 11:24; do
+    sed 's/"TimeMode", "enum", "", "", 11/"TimeMode", "enum", "", "", '${each%:*}' \n\t\tP: "CustomFrameRate", "double", "Number", "", 48/' fbx-text.fbx >rate.fbx
+    supple import --list rate.fbx | grep -q "'bend': 0.500 s from 0.000 s, $((${each#*:} / 2 + 1)) frames at ${each#*:} fps"
+    ok $? "frames at the rate that an FBX says: ${each#*:} fps"
+done
 "$python" "$here/rig_files.py" write fbx-negative negative.fbx && supple import negative.fbx --clip bend --progress none -o negative.npz 2>log.txt &&
     grep -q "warning: negative skinning weights of 1 vertices were dropped" log.txt && "$python" "$here/rig_files.py" check fbx-negative negative.npz
 ok $? "negative weights are dropped, with a warning"

@@ -71,7 +71,7 @@ static void joints_follow_their_parents(void **unused)
     const char *names[] = {"hips", "head", "bone7", "cheek.L", "x", NULL};
     const int32_t parent[] = {-1, 0, 1, 2, 3, 0};
     double factor[6];
-    su_joint_stiffness(6, names, parent, factor);
+    su_joint_stiffness(6, names, parent, NULL, factor);
     const double expected[] = {1, 30, 30, 1, 1, 1};
     for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
     (void)unused;
@@ -84,13 +84,13 @@ static void a_head_is_what_carries_eyes_and_hair(void **unused)
                            "bun.R", "body",      "eye.L",     "wing.L"};
     const int32_t parent[] = {-1, 0, 1, 2, 3, 3, -1, 6, 6};
     double factor[9];
-    su_joint_stiffness(9, names, parent, factor);
+    su_joint_stiffness(9, names, parent, NULL, factor);
     const double expected[] = {1, 1, 1, 30, 30, 30, 1, 30, 1};
     for (int k = 0; k < 9; k++) assert_true(factor[k] == expected[k]);
     names[5] = "hand.R";
-    su_joint_stiffness(9, names, parent, factor);
+    su_joint_stiffness(9, names, parent, NULL, factor);
     assert_true(factor[3] == 1);
-    su_joint_stiffness(9, names, NULL, factor);
+    su_joint_stiffness(9, names, NULL, NULL, factor);
     assert_true(factor[3] == 1 && factor[4] == 30);
     (void)unused;
 }
@@ -102,14 +102,31 @@ static void a_neck_without_a_head_ends_in_one(void **unused)
                            "spine.006", "shoulder.L", "tail",      "tail.001"};
     const int32_t parent[] = {-1, 0, 1, 2, 3, 2, 0, 6};
     double factor[8];
-    su_joint_stiffness(8, names, parent, factor);
+    su_joint_stiffness(8, names, parent, NULL, factor);
     const double expected[] = {1, 1, 1, 1, 30, 1, 1, 1};
     for (int k = 0; k < 8; k++) assert_true(factor[k] == expected[k]);
     names[7] = "Head";
-    su_joint_stiffness(8, names, parent, factor);
+    su_joint_stiffness(8, names, parent, NULL, factor);
     assert_true(factor[4] == 1);
     names[7] = "tail.001", names[5] = "leg.L";
-    su_joint_stiffness(8, names, parent, factor);
+    su_joint_stiffness(8, names, parent, NULL, factor);
+    assert_true(factor[4] == 1);
+    (void)unused;
+}
+
+/* Everything above the chest hangs on the neck, and a null is called a head. */
+static void a_head_without_skin_is_none(void **unused)
+{
+    const char *names[] = {"pelvis", "spine", "l_humerus", "r_humerus", "neck", "null_head"};
+    const int32_t parent[] = {-1, 0, 1, 1, 1, 4};
+    double carried[] = {170, 185, 66, 67, 1113, 0.3}, factor[6];
+    su_joint_stiffness(6, names, parent, carried, factor);
+    assert_true(factor[4] == 30 && factor[1] == 1);
+    carried[5] = 900;
+    su_joint_stiffness(6, names, parent, carried, factor);
+    assert_true(factor[4] == 1 && factor[5] == 30);
+    carried[5] = 0.3, names[2] = "l_hip", names[3] = "r_hip";
+    su_joint_stiffness(6, names, parent, carried, factor);
     assert_true(factor[4] == 1);
     (void)unused;
 }
@@ -120,11 +137,11 @@ static void heads_in_a_row_are_a_trunk(void **unused)
     const char *names[] = {"Body", "Head", "Head2", "Head.003", "Eye.L", "Hand.L"};
     const int32_t parent[] = {-1, 0, 1, 2, 3, 2};
     double factor[6];
-    su_joint_stiffness(6, names, parent, factor);
+    su_joint_stiffness(6, names, parent, NULL, factor);
     const double expected[] = {1, 1, 1, 1, 30, 30};
     for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
     names[3] = "HeadTop_End";
-    su_joint_stiffness(6, names, parent, factor);
+    su_joint_stiffness(6, names, parent, NULL, factor);
     assert_true(factor[1] == 30 && factor[2] == 30 && factor[3] == 30);
     (void)unused;
 }
@@ -135,11 +152,11 @@ static void forearms_without_hands_end_in_them(void **unused)
     const char *names[] = {"Foot.L", "Hips", "LowerArm.L", "LowerArm2.L", "LowerLeg.L", "Sleeve"};
     const int32_t parent[] = {-1, -1, 1, 2, 1, 3};
     double factor[6];
-    su_joint_stiffness(6, names, parent, factor);
+    su_joint_stiffness(6, names, parent, NULL, factor);
     const double expected[] = {30, 1, 3, 30, 3, 30};
     for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
     names[5] = "Hand.L";
-    su_joint_stiffness(6, names, parent, factor);
+    su_joint_stiffness(6, names, parent, NULL, factor);
     assert_true(factor[3] == 3 && factor[5] == 30);
     (void)unused;
 }
@@ -277,6 +294,7 @@ int main(void)
         cmocka_unit_test(joints_follow_their_parents),
         cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
         cmocka_unit_test(a_neck_without_a_head_ends_in_one),
+        cmocka_unit_test(a_head_without_skin_is_none),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
         cmocka_unit_test(forearms_without_hands_end_in_them),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),

@@ -144,22 +144,36 @@ static bool is_head(int64_t bones, const char *const *names, const int32_t *pare
 
 /* What necks are called, what begins where they do, and a skull. */
 static const part_words of_necks[] = {{&SOFT, " spine neck vertebra "}, {NULL, NULL}};
-static const part_words of_arms[] = {{&SOFT, " arm upperarm forearm shoulder clavicle collar scapula "}, {NULL, NULL}};
+static const part_words of_neck[] = {{&SOFT, " neck "}, {NULL, NULL}};
+static const part_words of_arms[] = {{&SOFT, " arm upperarm forearm shoulder clavicle collar scapula humerus "},
+                                     {NULL, NULL}};
 static const part_words skulls[] = {{&STIFF, " head skull tete kopf cabeza cabeca testa "}, {NULL, NULL}};
 
+/* A joint above which a head begins carries it where what is called its head carries less than this part of what it
+ * does itself: the smallest head on the longest neck is well above (a null at a skull's top is at 0.0003). */
+static const double LEAST_HEAD = 0.1;
+
+static bool carries_nothing(const int32_t *parent, const double *carried, int64_t joint)
+{
+    return carried && parent[joint] >= 0 && carried[joint] < LEAST_HEAD * carried[parent[joint]];
+}
+
 /* In a rig that calls nothing a head, the end of its spine or neck past the joint that arms begin at is one, though it
- * carries nothing (Rigify's spine.006 without the bones of a face). */
-static bool is_end_of_neck(int64_t bones, const char *const *names, const int32_t *parent, int64_t joint)
+ * carries nothing else (Rigify's spine.006 without the bones of a face). Of spines that stand on so many joints: a
+ * tail's end may be called so. */
+static bool is_end_of_neck(int64_t bones, const char *const *names, const int32_t *parent, const double *carried,
+                           int64_t joint)
 {
     int64_t below = 0;
     bool past_arms = false;
     if (stiffness_of_name(of_necks, names[joint]) == 0) return false;
     for (int64_t b = 0; b < bones; b++)
-        if (parent[b] == joint || stiffness_of_name(skulls, names[b]) > 0) return false;
+        if ((parent[b] == joint || stiffness_of_name(skulls, names[b]) > 0) && !carries_nothing(parent, carried, b))
+            return false;
     for (int64_t at = parent[joint]; at >= 0; at = parent[at], below++)
         for (int64_t b = 0; b < bones && !past_arms; b++)
             past_arms = parent[b] == at && stiffness_of_name(of_arms, names[b]) > 0;
-    return past_arms && below >= BELOW_A_HEAD;
+    return past_arms && (below >= BELOW_A_HEAD || stiffness_of_name(of_neck, names[joint]) > 0);
 }
 
 /* Whether two names differ in nothing but numbers, marks between words and capitals. */
@@ -218,11 +232,13 @@ static void mark_ends(int64_t bones, const char *const *names, const int32_t *pa
     }
 }
 
-void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
+void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, const double *carried,
+                        double *factor)
 {
     for (int64_t b = 0; b < bones; b++) {
         factor[b] = su_joint_name_stiffness(names[b]);
-        if (factor[b] == 0 && parent && (is_head(bones, names, parent, b) || is_end_of_neck(bones, names, parent, b)))
+        if (factor[b] == 0 && parent &&
+            (is_head(bones, names, parent, b) || is_end_of_neck(bones, names, parent, carried, b)))
             factor[b] = STIFF;
     }
     if (parent) mark_trunks(bones, names, parent, factor);
@@ -241,4 +257,12 @@ void su_joint_values_at_skin(int64_t nbar, int64_t bones, const float *weights, 
         }
         out[v] = whole > 0 ? sum / whole : 0;
     }
+}
+
+void su_joints_carry(int64_t nbar, int64_t bones, const float *weights, double *carried)
+{
+    for (int64_t b = 0; b < bones; b++) carried[b] = 0;
+    for (int64_t v = 0; v < nbar; v++)
+        for (int64_t b = 0; b < bones; b++)
+            if (weights[v * bones + b] > 0) carried[b] += weights[v * bones + b];
 }

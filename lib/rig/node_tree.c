@@ -2,6 +2,7 @@
 
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/skinning.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -55,13 +56,16 @@ su_status su_node_tree_create(const su_character *c, su_arena *arena, su_node_tr
         out->parent[0] = out->scene_node[0] = -1;
         memcpy(out->rest, c->convert, sizeof c->convert);
     }
+    double *local;
+    TAKE(arena, local, 16 * scene->nodes);
+    su_scene_local(scene, NULL, 0.0, local);
     for (int64_t i = skipped; i < scene->nodes; i++) {
         const su_scene_node *node = &scene->node[i];
         int64_t to = i + shift;
         bool top = node->parent < skipped;
         out->names[to] = node->name, out->scene_node[to] = (int32_t)i;
         out->parent[to] = top ? (int32_t)converted - 1 : (int32_t)(node->parent + shift);
-        memcpy(out->rest + 16 * to, node->local, sizeof node->local);
+        memcpy(out->rest + 16 * to, local + 16 * i, sizeof node->local);
     }
     for (int64_t b = 0; b < c->B; b++) { /* bone = node . adjust, and the skin is bound to the bone's rest */
         const double *rest = c->bone_rest + 16 * b;

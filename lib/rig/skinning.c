@@ -2,6 +2,7 @@
 
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/inherited_scale.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,6 +96,7 @@ void su_scene_local(const su_scene *scene, const su_scene_clip *clip, double tim
     for (int64_t i = 0; i < scene->nodes; i++) memcpy(local + 16 * i, scene->node[i].local, 16 * sizeof *local);
     for (int64_t i = 0; clip && i < clip->channels; i++)
         channel_local(&clip->channel[i], time, local + 16 * clip->channel[i].node);
+    su_inherit_scales(scene, local);
 }
 
 void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world)

@@ -28,7 +28,7 @@ static double usual_rate(double rate)
 su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
                          double frame, su_take_range *range, su_error *err)
 {
-    if (!(fps > 0.0)) fps = usual_rate(scene->frame_rate);
+    if (!(fps > 0.0)) fps = usual_rate(scene->frame_rate); /* keys may be denser where a program took rotations apart */
     if (!(fps > 0.0)) fps = usual_rate(clip->key_rate);
     if (!(fps > 0.0)) fps = 30.0;
     double start = isnan(first) ? clip->start : first / fps, end = isnan(last) ? clip->end : last / fps;

@@ -35,7 +35,8 @@ static const su_option table[] = {
      .argument = "HZ",
      .low = 0.01,
      .high = 10000.0,
-     .help = "Frames per second. Default: the rate of the clip's own keys where that is 10 to 240, else 30."},
+     .help = "Frames per second. Default: the rate that an FBX says, else that of the clip's own keys where that is 10 "
+             "to 240, else 30."},
     {.name = "rate",
      .kind = SU_OPT_NUMBER,
      .target = &o.rate,

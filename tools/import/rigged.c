@@ -273,11 +273,16 @@ static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene
                                longest_gap(c->scales, 3, c->scale_times, c->scale)));
         if (own > gap) gap = own, node = c->node;
     }
+    for (int64_t i = 0; i < clip->morph_channels; i++) {
+        const su_scene_morph_channel *c = &clip->morph_channel[i];
+        double own = longest_gap(c->keys, (int)c->shapes, c->times, c->weights);
+        if (own > gap) gap = own, node = c->node;
+    }
     if (gap * fps <= 1.5) return;
     const char *name = scene->node[node].name, *end = strstr(name, "_$AssimpFbx$_"); /* one of several of a joint */
     su_warn(tool,
-            "keys lie up to %.3g frames apart ('%.*s'); between them joints move along straight lines, whatever the "
-            "curves of the file: bake the animation to a key a frame where that matters",
+            "keys lie up to %.3g frames apart ('%.*s'); between them joints and shapes move along straight lines, "
+            "whatever the curves of the file: bake the animation to a key a frame where that matters",
             gap * fps, (int)(end ? end - name : (int64_t)strlen(name)), name);
 }
 

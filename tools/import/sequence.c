@@ -123,6 +123,10 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
                 extent / t->unit, t->unit);
     else if (extent < 0.1 || extent > 50.0)
         su_warn(tool, "the mesh is %.3g m large; if that is wrong, give --unit or --scale", extent);
+    if (a->F == 1)
+        su_warn(tool, "the sequence has one frame; nothing will move: %s",
+                t->sequence->timed ? "export it with its motion"
+                                   : "a sequence of files goes by its pattern (walk.%04d.obj)");
     if (!t->sequence->timed && o->rate <= 0.0 && t->sequence->frames > 1)
         su_note(tool, "the files carry no times; taking 24 frames per second (--rate)");
     say_times(tool, t);

@@ -191,7 +191,7 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
                          const su_tets *mesh, const su_tet *tet, uint8_t *hard)
 {
     su_error *err = &tool->err;
-    double *joint = NULL, *skin = NULL, *flesh = NULL;
+    double *joint = NULL, *carried = NULL, *skin = NULL, *flesh = NULL;
     const char **names = NULL;
     int64_t cores = 0;
     bool any = false;
@@ -200,6 +200,7 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
         return keep->count ? su_fail(err, SU_INPUT, "%s: has no joints, --keep cannot be met", tool->inputs.items[0])
                            : SU_OK;
     SU_GO(SU_ALLOC(&joint, poses->B, "joints", err));
+    SU_GO(SU_ALLOC(&carried, poses->B, "joints", err));
     SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
     SU_GO(SU_ALLOC(&skin, poses->nbar, "joints", err));
     SU_GO(SU_ALLOC(&flesh, mesh->n, "joints", err));
@@ -209,7 +210,8 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
         for (int64_t v = 0; v < mesh->n; v++) hard[v] |= flesh[v] > FOLLOWS;
     }
     for (int64_t b = 0; b < poses->B; b++) names[b] = name_of(poses, b);
-    su_joint_stiffness(poses->B, names, poses->bone_parent, joint);
+    su_joints_carry(poses->nbar, poses->B, poses->weights, carried);
+    su_joint_stiffness(poses->B, names, poses->bone_parent, carried, joint);
     for (int64_t b = 0; b < poses->B; b++) {
         joint[b] = bones->holds[b] ? log(joint[b]) : 0;
         any = any || joint[b] > log(HARD);
@@ -219,6 +221,6 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
     SU_GO(mark_cores(mesh, flesh, tool->threads, hard, &cores, err));
     su_stats_integer(tool, "hard_core", cores);
 done:
-    free(joint), free(names), free(skin), free(flesh);
+    free(joint), free(carried), free(names), free(skin), free(flesh);
     return status;
 }

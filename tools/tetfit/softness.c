@@ -36,14 +36,16 @@ su_status softness_factors(su_tool *tool, const softness_options *options, bool 
                            const su_poses *poses, double *factor)
 {
     su_error *err = &tool->err;
-    double *stiffness = NULL;
+    double *stiffness = NULL, *carried = NULL;
     const char **names = NULL;
     su_surface surface = {0};
     su_status status;
     SU_GO(SU_ALLOC(&stiffness, poses->B, "joints", err));
+    SU_GO(SU_ALLOC(&carried, poses->B, "joints", err));
     SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
     for (int64_t b = 0; b < poses->B; b++) stiffness[b] = 1, names[b] = su_file_name(&poses->file, "bone_names", b);
-    if (body) su_joint_stiffness(poses->B, names, poses->bone_parent, stiffness);
+    if (body && poses->weights) su_joints_carry(poses->nbar, poses->B, poses->weights, carried);
+    if (body) su_joint_stiffness(poses->B, names, poses->bone_parent, poses->weights ? carried : NULL, stiffness);
     for (int k = 0; k < options->stiff.count; k++)
         SU_GO(change_joint(tool, poses, "--stiff", options->stiff.items[k], false, stiffness));
     for (int k = 0; k < options->soft.count; k++)
@@ -62,6 +64,6 @@ su_status softness_factors(su_tool *tool, const softness_options *options, bool 
     status = su_body_stiffness(&mesh, body, &skin, tool->threads, factor, err);
 done:
     su_surface_free(&surface);
-    free(stiffness), free(names);
+    free(stiffness), free(carried), free(names);
     return status;
 }

@@ -22,38 +22,7 @@ static bool read_geometry(const su_fbx_reader *r, const su_fbx_record *parent, s
     return out->position && out->corner && out->points > 0 && out->corners > 0;
 }
 
-/* ---- text: "Vertices: *12 {" and "a: 0,0.5,..." over any number of lines ---- */
-
-/* The numbers of "*N { a: x,y,... }": as doubles or as integers. */
-static void *text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
-{
-    char *end;
-    at += strspn(at, " \t");
-    if (*at != '*') return NULL;
-    long long announced = strtoll(at + 1, &end, 10);
-    at = end + strspn(end, " \t\r\n");
-    if (*at++ != '{') return NULL;
-    at += strspn(at, " \t\r\n");
-    if (strncmp(at, "a:", 2) != 0) return NULL;
-    at += 2;
-    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL; /* a digit each, at least */
-    double *number = whole ? NULL : su_arena_alloc(arena, announced, sizeof *number);
-    int32_t *index = whole ? su_arena_alloc(arena, announced, sizeof *index) : NULL;
-    for (long long k = 0; k < announced; k++) {
-        if (!number && !index) return NULL;
-        if (whole) {
-            long value = strtol(at, &end, 10);
-            if (value < INT32_MIN || value > INT32_MAX) return NULL;
-            index[k] = (int32_t)value;
-        } else {
-            number[k] = strtod(at, &end);
-        }
-        if (end == at) return NULL;
-        at = end + strspn(end, " \t\r\n,");
-    }
-    *count = announced;
-    return whole ? (void *)index : (void *)number;
-}
+/* ---- text ---- */
 
 static void read_text(const char *text, su_scene *scene)
 {
@@ -64,11 +33,11 @@ static void read_text(const char *text, su_scene *scene)
         int64_t numbers = 0;
         if (su_fbx_key_is(key, length, "Geometry")) mesh = (su_control_mesh){0};
         if (su_fbx_key_is(key, length, "Vertices")) {
-            mesh.position = text_array(at, &scene->arena, false, &numbers);
+            mesh.position = su_fbx_text_array(at, &scene->arena, false, &numbers);
             mesh.points = numbers / 3;
         }
         if (!su_fbx_key_is(key, length, "PolygonVertexIndex")) continue;
-        mesh.corner = text_array(at, &scene->arena, true, &mesh.corners);
+        mesh.corner = su_fbx_text_array(at, &scene->arena, true, &mesh.corners);
         if (mesh.position && mesh.corner) su_control_points_match(scene, &mesh);
         mesh = (su_control_mesh){0};
     }

@@ -1,6 +1,7 @@
 #include "io/scene/fbx_records.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -68,6 +69,57 @@ unsigned char *su_fbx_read_array(const su_fbx_reader *r, const su_fbx_record *re
     return out;
 }
 
+su_fbx_property su_fbx_property_at(const su_fbx_reader *r, const su_fbx_record *rec, size_t index)
+{
+    size_t at = rec->properties;
+    for (size_t i = 0; i <= index && i < rec->property_count && at < rec->children; i++) {
+        su_fbx_property p = {.type = (char)r->data[at], .data = r->data + at + 1};
+        size_t left = rec->children - at - 1, size;
+        switch (p.type) {
+        case 'C':
+            size = 1;
+            break;
+        case 'Y':
+            size = 2;
+            break;
+        case 'I':
+        case 'F':
+            size = 4;
+            break;
+        case 'L':
+        case 'D':
+            size = 8;
+            break;
+        case 'S':
+        case 'R':
+            if (left < 4) return (su_fbx_property){0};
+            p.length = (size_t)su_fbx_little(p.data, 4);
+            p.data += 4;
+            size = 4 + p.length;
+            break;
+        default:
+            return (su_fbx_property){0};
+        }
+        if (size > left) break;
+        if (i == index) return p;
+        at += 1 + size;
+    }
+    return (su_fbx_property){0};
+}
+
+int64_t su_fbx_whole(su_fbx_property p)
+{
+    if (p.type == 'L') return (int64_t)su_fbx_little(p.data, 8);
+    return p.type == 'I' ? (int32_t)su_fbx_little(p.data, 4) : 0;
+}
+
+bool su_fbx_text_is(su_fbx_property p, const char *text)
+{
+    return p.type == 'S' && p.length == strlen(text) && memcmp(p.data, text, p.length) == 0;
+}
+
+/* ---- text ---- */
+
 const char *su_fbx_next_key(const char *at, const char **key, size_t *length)
 {
     while (*at) {
@@ -92,4 +144,42 @@ const char *su_fbx_next_key(const char *at, const char **key, size_t *length)
 bool su_fbx_key_is(const char *key, size_t length, const char *name)
 {
     return strlen(name) == length && memcmp(key, name, length) == 0;
+}
+
+const char *su_fbx_string_in_line(const char *at, size_t *length)
+{
+    const char *start = at + strcspn(at, "\"\n");
+    if (*start != '"') return NULL;
+    *length = strcspn(++start, "\"\n");
+    return start[*length] == '"' ? start : NULL;
+}
+
+void *su_fbx_text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
+{
+    char *end;
+    at += strspn(at, " \t");
+    if (*at != '*') return NULL;
+    long long announced = strtoll(at + 1, &end, 10);
+    at = end + strspn(end, " \t\r\n");
+    if (*at++ != '{') return NULL;
+    at += strspn(at, " \t\r\n");
+    if (strncmp(at, "a:", 2) != 0) return NULL;
+    at += 2;
+    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL; /* a digit each, at least */
+    double *number = whole ? NULL : su_arena_alloc(arena, announced, sizeof *number);
+    int32_t *index = whole ? su_arena_alloc(arena, announced, sizeof *index) : NULL;
+    for (long long k = 0; k < announced; k++) {
+        if (!number && !index) return NULL;
+        if (whole) {
+            long value = strtol(at, &end, 10);
+            if (value < INT32_MIN || value > INT32_MAX) return NULL;
+            index[k] = (int32_t)value;
+        } else {
+            number[k] = strtod(at, &end);
+        }
+        if (end == at) return NULL;
+        at = end + strspn(end, " \t\r\n,");
+    }
+    *count = announced;
+    return whole ? (void *)index : (void *)number;
 }

@@ -35,8 +35,23 @@ bool su_fbx_is_named(const su_fbx_record *record, const char *name);
 unsigned char *su_fbx_read_array(const su_fbx_reader *reader, const su_fbx_record *record, char type, size_t bytes,
                                  int64_t *count);
 
+typedef struct su_fbx_property {
+    char type; /* 0: none */
+    const unsigned char *data;
+    size_t length; /* of strings */
+} su_fbx_property;
+
+/* Property number `index` of a record, where those before it are numbers and strings. */
+su_fbx_property su_fbx_property_at(const su_fbx_reader *reader, const su_fbx_record *record, size_t index);
+int64_t su_fbx_whole(su_fbx_property property); /* of type L or I, else 0 */
+bool su_fbx_text_is(su_fbx_property property, const char *text);
+
 /* Text: behind the next "key:" that stands alone; NULL at the end. Strings and comments are passed over. */
 const char *su_fbx_next_key(const char *at, const char **key, size_t *length);
 bool su_fbx_key_is(const char *key, size_t length, const char *name);
+/* The first string behind `at` in its line; NULL: there is none. */
+const char *su_fbx_string_in_line(const char *at, size_t *length);
+/* The numbers of "*N { a: x,y,... }", over any number of lines: as doubles or as 32-bit integers. */
+void *su_fbx_text_array(const char *at, su_arena *arena, bool whole, int64_t *count);
 
 #endif

@@ -85,62 +85,6 @@ static void add_link(listing *l, int64_t child, int64_t parent, const char *prop
 
 /* ---- binary ---- */
 
-typedef struct property {
-    char type; /* 0: none */
-    const unsigned char *data;
-    size_t length; /* of strings */
-} property;
-
-/* Property number `index` of a record, where those before it are numbers and strings. */
-static property property_at(const su_fbx_reader *r, const su_fbx_record *rec, size_t index)
-{
-    size_t at = rec->properties;
-    for (size_t i = 0; i <= index && i < rec->property_count && at < rec->children; i++) {
-        property p = {.type = (char)r->data[at], .data = r->data + at + 1};
-        size_t left = rec->children - at - 1, size;
-        switch (p.type) {
-        case 'C':
-            size = 1;
-            break;
-        case 'Y':
-            size = 2;
-            break;
-        case 'I':
-        case 'F':
-            size = 4;
-            break;
-        case 'L':
-        case 'D':
-            size = 8;
-            break;
-        case 'S':
-        case 'R':
-            if (left < 4) return (property){0};
-            p.length = (size_t)su_fbx_little(p.data, 4);
-            p.data += 4;
-            size = 4 + p.length;
-            break;
-        default:
-            return (property){0};
-        }
-        if (size > left) break;
-        if (i == index) return p;
-        at += 1 + size;
-    }
-    return (property){0};
-}
-
-static int64_t whole(property p)
-{
-    if (p.type == 'L') return (int64_t)su_fbx_little(p.data, 8);
-    return p.type == 'I' ? (int32_t)su_fbx_little(p.data, 4) : 0;
-}
-
-static bool text_is(property p, const char *text)
-{
-    return p.type == 'S' && p.length == strlen(text) && memcmp(p.data, text, p.length) == 0;
-}
-
 /* Properties70: P "LocalStart", "KTime", "Time", "", ticks */
 static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *object, stack *out)
 {
@@ -148,10 +92,10 @@ static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *objec
     for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &table); at = table.end) {
         if (!su_fbx_is_named(&table, "Properties70")) continue;
         for (size_t inner = table.children; su_fbx_open_record(r, inner, table.end, &row); inner = row.end) {
-            bool start = text_is(property_at(r, &row, 0), "LocalStart");
-            if (!start && !text_is(property_at(r, &row, 0), "LocalStop")) continue;
-            property ticks = property_at(r, &row, 4);
-            *(start ? &out->start : &out->stop) = whole(ticks);
+            bool start = su_fbx_text_is(su_fbx_property_at(r, &row, 0), "LocalStart");
+            if (!start && !su_fbx_text_is(su_fbx_property_at(r, &row, 0), "LocalStop")) continue;
+            su_fbx_property ticks = su_fbx_property_at(r, &row, 4);
+            *(start ? &out->start : &out->stop) = su_fbx_whole(ticks);
             if (ticks.type == 'L') *(start ? &out->start_at : &out->stop_at) = (size_t)(ticks.data - r->data);
         }
     }
@@ -160,9 +104,9 @@ static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *objec
 static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *object, listing *l)
 {
     su_fbx_record child;
-    int64_t id = whole(property_at(r, object, 0));
+    int64_t id = su_fbx_whole(su_fbx_property_at(r, object, 0));
     if (su_fbx_is_named(object, "AnimationStack")) { /* its name is "NAME\0\1AnimStack" */
-        property name = property_at(r, object, 1);
+        su_fbx_property name = su_fbx_property_at(r, object, 1);
         const char *end = name.type == 'S' ? memchr(name.data, 0, name.length) : NULL;
         if (name.type != 'S') return;
         stack *made =
@@ -187,33 +131,25 @@ static void read_binary(const char *data, size_t size, listing *l)
         for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
             if (su_fbx_is_named(&top, "Objects")) read_binary_object(&r, &inner, l);
             if (!su_fbx_is_named(&top, "Connections") || !su_fbx_is_named(&inner, "C")) continue;
-            property name = property_at(&r, &inner, 3);
-            add_link(l, whole(property_at(&r, &inner, 1)), whole(property_at(&r, &inner, 2)),
-                     name.type == 'S' ? (const char *)name.data : NULL, name.length);
+            su_fbx_property name = su_fbx_property_at(&r, &inner, 3);
+            add_link(l, su_fbx_whole(su_fbx_property_at(&r, &inner, 1)),
+                     su_fbx_whole(su_fbx_property_at(&r, &inner, 2)), name.type == 'S' ? (const char *)name.data : NULL,
+                     name.length);
         }
 }
 
 /* ---- text ---- */
-
-/* The first string behind `at` in its line; NULL: there is none. */
-static const char *string_in_line(const char *at, size_t *length)
-{
-    const char *start = at + strcspn(at, "\"\n");
-    if (*start != '"') return NULL;
-    *length = strcspn(++start, "\"\n");
-    return start[*length] == '"' ? start : NULL;
-}
 
 /* C: "OP",child,parent, "property" */
 static void read_text_link(const char *at, listing *l)
 {
     size_t length = 0;
     char *end;
-    const char *kind = string_in_line(at, &length);
+    const char *kind = su_fbx_string_in_line(at, &length);
     if (!kind) return;
     at = kind + length + 1;
     int64_t child = strtoll(at + strspn(at, ", \t"), &end, 10), parent = strtoll(end + strspn(end, ", \t"), &end, 10);
-    const char *name = string_in_line(end, &length);
+    const char *name = su_fbx_string_in_line(end, &length);
     add_link(l, child, parent, name, name ? length : 0);
 }
 
@@ -221,7 +157,7 @@ static void read_text_link(const char *at, listing *l)
 static void read_text_range(const char *text, const char *at, stack *out)
 {
     size_t length = 0;
-    const char *name = string_in_line(at, &length);
+    const char *name = su_fbx_string_in_line(at, &length);
     if (!name) return;
     bool start = su_fbx_key_is(name, length, "LocalStart"), stop = su_fbx_key_is(name, length, "LocalStop");
     if (!start && !stop) return;
@@ -252,7 +188,7 @@ static void read_text(const char *text, listing *l)
         if (su_fbx_key_is(key, length, "AnimationCurve")) id = strtoll(at, NULL, 10);
         if (is_stack || su_fbx_key_is(key, length, "AnimationLayer")) open = NULL;
         if (!is_stack) continue;
-        const char *name = string_in_line(at, &name_length);
+        const char *name = su_fbx_string_in_line(at, &name_length);
         if (!name) continue;
         size_t skip = strncmp(name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
         open = add_stack(l, strtoll(at, NULL, 10), name + skip, name_length - skip);

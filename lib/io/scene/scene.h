@@ -11,10 +11,15 @@
 
 /* Matrices are double[16], row-major, acting on columns. Names are never NULL. Vertices, polygons, uv in file order. */
 
+/* What a node takes of the scale above it (FBX's InheritType): rig/inherited_scale.h says how. */
+typedef enum su_inherit { SU_INHERIT_ALL, SU_INHERIT_NOT_PARENT, SU_INHERIT_APART } su_inherit;
+
 typedef struct su_scene_node {
     const char *name;
     int32_t parent;   /* an earlier node; -1: root */
-    double local[16]; /* to the parent, in the node pose */
+    int32_t inherit;  /* su_inherit */
+    int32_t links;    /* nodes right above that stand for this one, too (assimp splits nodes of FBX) */
+    double local[16]; /* to the parent, in the node pose, before what inherit says */
 } su_scene_node;
 
 typedef struct su_scene_bone {

@@ -5,6 +5,7 @@
 #include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
+#include "io/scene/fbx_deformers.h"
 
 #include <assimp/cimport.h>
 #include <assimp/cfileio.h>
@@ -104,6 +105,25 @@ static int64_t count_nodes(const struct aiNode *node, int depth)
     return count;
 }
 
+/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
+ * down to NAME: whether this is a link of such a chain above the node of that name. */
+static bool is_link_of(const char *link, const char *name, size_t length)
+{
+    return strncmp(link, name, length) == 0 && strncmp(link + length, SU_ASSIMP_LINK, strlen(SU_ASSIMP_LINK)) == 0;
+}
+
+/* FBX's InheritType, which assimp keeps beside what it reads. */
+static int32_t inheritance(const struct aiNode *node)
+{
+    const struct aiMetadata *m = node->mMetaData;
+    for (unsigned i = 0; m && i < m->mNumProperties; i++) {
+        if (strcmp(m->mKeys[i].data, "InheritType") != 0 || m->mValues[i].mType != AI_INT32 || !m->mValues[i].mData)
+            continue;
+        return su_fbx_inheritance(*(const int32_t *)m->mValues[i].mData);
+    }
+    return SU_INHERIT_UNSAID;
+}
+
 /* Depth first, so that parents come before their children. */
 static void add_node(parser *p, const struct aiNode *node, int32_t parent)
 {
@@ -112,6 +132,13 @@ static void add_node(parser *p, const struct aiNode *node, int32_t parent)
     su_scene_node *out = &p->out->node[index];
     out->name = copy_text(p, &node->mName);
     out->parent = parent;
+    if (strcmp(p->out->format, "FBX") == 0) {
+        out->inherit = parent < 0 || strstr(out->name, SU_ASSIMP_LINK) ? SU_INHERIT_ALL : inheritance(node);
+        size_t length = strlen(out->name);
+        for (int32_t up = parent; up >= 0 && is_link_of(p->out->node[up].name, out->name, length);
+             up = p->out->node[up].parent)
+            out->links++;
+    }
     copy_matrix(&node->mTransformation, out->local);
     p->out->instances += node->mNumMeshes;
     for (unsigned i = 0; i < node->mNumChildren; i++) add_node(p, node->mChildren[i], index);
@@ -147,7 +174,11 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         const struct aiBone *bone = mesh->mBones[b];
         int several = 0;
         out->bone[b].node = find_node(p, bone->mName.data, &several);
-        if (out->bone[b].node < 0) return complain(p, "a bone has no node in the scene", bone->mName.data);
+        if (out->bone[b].node < 0)
+            return complain(p,
+                            "a skin hangs on a joint that is not in the file; export the skeleton with the mesh, or "
+                            "as glTF or FBX",
+                            bone->mName.data);
         if (several)
             return complain(p, "several nodes have the name of a bone; give the joints unique names", bone->mName.data);
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
@@ -335,6 +366,22 @@ static int32_t morph_node(const parser *p, const char *name)
     return node;
 }
 
+/* Weights that a key does not say lie on the line between those that the keys around it say; NaN: none says any. */
+static void fill_weights(su_scene_morph_channel *c, int64_t shape)
+{
+    int64_t before = -1; /* the last key that says one */
+    double *w = c->weights + shape;
+    for (int64_t i = 0; i < c->keys; i++) {
+        if (isnan(w[i * c->shapes])) continue;
+        for (int64_t k = before + 1; k < i; k++) {
+            double t = before < 0 ? 1.0 : (c->times[k] - c->times[before]) / (c->times[i] - c->times[before]);
+            w[k * c->shapes] = before < 0 ? w[i * c->shapes] : (1.0 - t) * w[before * c->shapes] + t * w[i * c->shapes];
+        }
+        before = i;
+    }
+    for (int64_t k = before + 1; before >= 0 && k < c->keys; k++) w[k * c->shapes] = w[before * c->shapes];
+}
+
 static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, double seconds, su_scene_morph_channel *to)
 {
     to->keys = from->mNumKeys;
@@ -344,12 +391,15 @@ static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, dou
                 to->shapes = (int64_t)from->mKeys[i].mValues[j] + 1;
     to->times = su_arena_alloc(p->arena, to->keys, sizeof *to->times);
     to->weights = su_arena_alloc(p->arena, to->keys * to->shapes, sizeof *to->weights);
-    for (int64_t i = 0; to->times && to->weights && i < to->keys; i++) {
+    if (!to->times || !to->weights) return;
+    for (int64_t i = 0; i < to->keys * to->shapes; i++) to->weights[i] = NAN;
+    for (int64_t i = 0; i < to->keys; i++) {
         const struct aiMeshMorphKey *key = &from->mKeys[i];
         to->times[i] = key->mTime * seconds;
         for (unsigned j = 0; j < key->mNumValuesAndWeights; j++)
             if ((int64_t)key->mValues[j] < to->shapes) to->weights[i * to->shapes + key->mValues[j]] = key->mWeights[j];
     }
+    for (int64_t s = 0; s < to->shapes; s++) fill_weights(to, s);
 }
 
 static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *clip)
@@ -384,21 +434,17 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
     return su_scene_measure_clip(clip, p->arena) ? complain(p, "not enough memory", NULL) : 0;
 }
 
-/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
- * down to NAME. It animates the links of the chain where there are pivots; but where there are only pre- and
- * post-rotations (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links
- * say. Such a chain gives its transform to its last node. */
+/* assimp animates the links of a chain where there are pivots; but where there are only pre- and post-rotations
+ * (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links say. Such a
+ * chain gives its transform to its last node. */
 static void collapse_chains(parser *p)
 {
     for (int64_t c = 0; c < p->out->clips; c++)
         for (int64_t k = 0; k < p->out->clip[c].channels; k++) {
             su_scene_node *node = &p->out->node[p->out->clip[c].channel[k].node];
-            size_t length = strlen(node->name);
-            for (int32_t up = node->parent; up >= 0; up = p->out->node[up].parent) {
+            int32_t links = node->links;
+            for (int32_t up = node->parent; links > 0; up = p->out->node[up].parent, links--) {
                 su_scene_node *link = &p->out->node[up];
-                if (strncmp(link->name, node->name, length) != 0 ||
-                    strncmp(link->name + length, "_$AssimpFbx$_", 13) != 0)
-                    break;
                 su_affine_multiply(link->local, node->local, node->local);
                 su_affine_identity(link->local);
             }
@@ -414,7 +460,7 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
         for (int64_t k = 0; k < count; k++) {
             const char *old = p->out->node[i].name, *tail = old + names[k].length;
             if (strncmp(old, names[k].place, names[k].length) != 0 ||
-                (*tail && strncmp(tail, "_$AssimpFbx$_", 13) != 0))
+                (*tail && strncmp(tail, SU_ASSIMP_LINK, strlen(SU_ASSIMP_LINK)) != 0))
                 continue;
             size_t room = names[k].length + strlen(tail) + 1;
             char *name = su_arena_alloc(p->arena, (int64_t)room, 1);
@@ -426,6 +472,34 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
 
 /* ---- the whole ---- */
 
+/* FBX's TimeMode in frames per second; 0: not said. */
+static double fbx_rate(const struct aiScene *ai)
+{
+    enum { CUSTOM = 14 };
+    static const double rate[] = {0.0,
+                                  120.0,
+                                  100.0,
+                                  60.0,
+                                  50.0,
+                                  48.0,
+                                  30.0,
+                                  30.0,
+                                  30000.0 / 1001.0,
+                                  30000.0 / 1001.0,
+                                  25.0,
+                                  24.0,
+                                  0.0, /* milliseconds */
+                                  24000.0 / 1001.0,
+                                  0.0,
+                                  96.0,
+                                  72.0,
+                                  60000.0 / 1001.0,
+                                  120000.0 / 1001.0};
+    double mode = metadata(ai, "FrameRate", 0.0);
+    if (mode == CUSTOM) return metadata(ai, "CustomFrameRate", 0.0);
+    return mode >= 0.0 && mode < (double)(sizeof rate / sizeof *rate) ? rate[(int)mode] : 0.0;
+}
+
 static void read_conventions(parser *p, const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -435,7 +509,7 @@ static void read_conventions(parser *p, const char *path)
         out->format = "FBX";
         out->unit = 0.01 * metadata(p->ai, "UnitScaleFactor", 1.0);
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
-        out->frame_rate = metadata(p->ai, "CustomFrameRate", 0.0);
+        out->frame_rate = fbx_rate(p->ai);
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
         out->format = "Collada", out->unit = 1.0,
         out->up = 1; /* assimp turns the root node to y up and scales it to metres */
@@ -559,11 +633,16 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     aiReleasePropertyStore(store);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
-    if (!failed) restore_names(&p, repeats, names);
+    if (failed) { /* what assimp has of it goes below */
+    } else if (strcmp(scene->format, "FBX") == 0) {
+        su_fbx_control_points(path, scene);
+        su_fbx_clip_times(path, scene);
+        failed = su_fbx_complete(scene, data ? data : "", data ? size : 0) && complain(&p, "not enough memory", NULL);
+        restore_names(&p, repeats, names);
+    }
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
-    if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
-    if (strcmp(scene->format, "FBX") == 0) su_fbx_clip_times(path, scene);
+    su_scene_settle_weights(scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return 0;
 }

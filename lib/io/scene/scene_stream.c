@@ -166,6 +166,8 @@ static void move_scene(stream *s, su_scene *scene)
     for (int64_t i = 0; i < scene->nodes && !s->failed; i++) {
         move_text(s, &scene->node[i].name);
         move_bytes(s, &scene->node[i].parent, sizeof scene->node[i].parent);
+        move_bytes(s, &scene->node[i].inherit, sizeof scene->node[i].inherit);
+        move_bytes(s, &scene->node[i].links, sizeof scene->node[i].links);
         move_bytes(s, scene->node[i].local, sizeof scene->node[i].local);
     }
     scene->material = make_room(s, scene->material, scene->materials, sizeof *scene->material, sizeof(int64_t));

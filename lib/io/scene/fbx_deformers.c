@@ -1,0 +1,345 @@
+#include "io/scene/fbx_deformers.h"
+
+#include "core/order.h"
+#include "geometry/affine.h"
+#include "io/scene/fbx_records.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Links say what hangs on what:
+ *     model <- geometry <- skin <- cluster <- model of its bone
+ *              geometry <- blend shape <- channel <- geometries of its shapes
+ * A cluster's Transform takes the mesh's node to its bone as both stood when the mesh was bound; what 3ds Max moves a
+ * mesh against its node by (GeometricTranslation and so on) comes before it. assimp forgets that, and takes a shape for
+ * whole where a channel has no curve. */
+
+typedef enum object_kind { OTHER, MODEL, GEOMETRY, SKIN, CLUSTER, BLEND, CHANNEL } object_kind;
+
+typedef struct object {
+    int64_t id;
+    object_kind kind;
+    const char *name; /* of a model */
+    size_t length;
+    double percent;
+    int64_t fulls, numbers, points;
+    double *full, *transform;
+    int32_t *point; /* of a shape */
+} object;
+
+typedef struct link {
+    int64_t parent, child, order;
+} link;
+
+typedef struct listing {
+    su_arena *arena;
+    int64_t objects, links, room[2];
+    object *object;
+    link *link;
+    int32_t inherit;
+} listing;
+
+static void *one_more(su_arena *arena, void *items, int64_t count, int64_t *room, size_t size)
+{
+    if (count < *room) return items;
+    int64_t wanted = 2 * *room + 64;
+    void *more = su_arena_alloc(arena, wanted, size);
+    if (more && count) memcpy(more, items, (size_t)count * size);
+    if (more) *room = wanted;
+    return more;
+}
+
+static object *add_object(listing *l, int64_t id, object_kind kind)
+{
+    object *more = one_more(l->arena, l->object, l->objects, &l->room[0], sizeof *more);
+    if (!more) return NULL;
+    l->object = more;
+    more[l->objects] = (object){.id = id, .kind = kind};
+    return &more[l->objects++];
+}
+
+static void add_link(listing *l, int64_t child, int64_t parent)
+{
+    link *more = one_more(l->arena, l->link, l->links, &l->room[1], sizeof *more);
+    if (!more) return;
+    l->link = more;
+    more[l->links] = (link){parent, child, l->links};
+    l->links++;
+}
+
+static object_kind deformer_kind(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        object_kind kind;
+    } known[] = {{"Skin", SKIN}, {"Cluster", CLUSTER}, {"BlendShape", BLEND}, {"BlendShapeChannel", CHANNEL}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (su_fbx_key_is(name, length, known[i].name)) return known[i].kind;
+    return OTHER;
+}
+
+/* ---- binary ---- */
+
+static double number(su_fbx_property p)
+{
+    if (p.type == 'D') {
+        uint64_t bits = su_fbx_little(p.data, 8);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    return (double)su_fbx_whole(p);
+}
+
+static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *rec, listing *l)
+{
+    su_fbx_property name = su_fbx_property_at(r, rec, 1), kind = su_fbx_property_at(r, rec, 2);
+    int64_t id = su_fbx_whole(su_fbx_property_at(r, rec, 0));
+    su_fbx_record child;
+    object *made = su_fbx_is_named(rec, "Geometry") ? add_object(l, id, GEOMETRY) : NULL;
+    for (size_t at = rec->children;
+         made && su_fbx_text_is(kind, "Shape") && su_fbx_open_record(r, at, rec->end, &child); at = child.end)
+        if (su_fbx_is_named(&child, "Indexes"))
+            made->point = (int32_t *)(void *)su_fbx_read_array(r, &child, 'i', 4, &made->points);
+    if (su_fbx_is_named(rec, "Model") && name.type == 'S' && (made = add_object(l, id, MODEL)) != NULL) {
+        const char *end = memchr(name.data, 0, name.length); /* "NAME\0\1Model" */
+        made->name = (const char *)name.data;
+        made->length = end ? (size_t)(end - made->name) : name.length;
+    }
+    if (!su_fbx_is_named(rec, "Deformer") || kind.type != 'S') return;
+    made = add_object(l, id, deformer_kind((const char *)kind.data, kind.length));
+    for (size_t at = rec->children; made && su_fbx_open_record(r, at, rec->end, &child); at = child.end) {
+        if (su_fbx_is_named(&child, "DeformPercent")) made->percent = number(su_fbx_property_at(r, &child, 0));
+        if (su_fbx_is_named(&child, "FullWeights"))
+            made->full = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->fulls);
+        if (su_fbx_is_named(&child, "Transform"))
+            made->transform = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->numbers);
+    }
+}
+
+/* Definitions: the type ObjectType "Model" has a PropertyTemplate with Properties70. */
+static void read_binary_template(const su_fbx_reader *r, const su_fbx_record *type, listing *l)
+{
+    su_fbx_record form, table, row;
+    if (!su_fbx_is_named(type, "ObjectType") || !su_fbx_text_is(su_fbx_property_at(r, type, 0), "Model")) return;
+    for (size_t at = type->children; su_fbx_open_record(r, at, type->end, &form); at = form.end)
+        for (size_t in = form.children; su_fbx_open_record(r, in, form.end, &table); in = table.end) {
+            if (!su_fbx_is_named(&table, "Properties70")) continue;
+            for (size_t p = table.children; su_fbx_open_record(r, p, table.end, &row); p = row.end)
+                if (su_fbx_text_is(su_fbx_property_at(r, &row, 0), "InheritType"))
+                    l->inherit = (int32_t)su_fbx_whole(su_fbx_property_at(r, &row, 4));
+        }
+}
+
+static void read_binary(const char *data, size_t size, listing *l)
+{
+    su_fbx_reader r = su_fbx_read_binary(data, size, l->arena);
+    su_fbx_record top, inner;
+    for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
+        for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
+            if (su_fbx_is_named(&top, "Definitions")) read_binary_template(&r, &inner, l);
+            if (su_fbx_is_named(&top, "Objects")) read_binary_object(&r, &inner, l);
+            if (su_fbx_is_named(&top, "Connections") && su_fbx_text_is(su_fbx_property_at(&r, &inner, 0), "OO"))
+                add_link(l, su_fbx_whole(su_fbx_property_at(&r, &inner, 1)),
+                         su_fbx_whole(su_fbx_property_at(&r, &inner, 2)));
+        }
+}
+
+/* ---- text ---- */
+
+/* Model: 12345, "Model::NAME", "LimbNode" */
+static void read_text_object(const char *key, size_t length, const char *at, listing *l)
+{
+    static const char prefix[] = "Model::";
+    size_t name_length = 0, kind_length = 0;
+    const char *name = su_fbx_string_in_line(at, &name_length);
+    const char *kind = name ? su_fbx_string_in_line(name + name_length + 1, &kind_length) : NULL;
+    int64_t id = strtoll(at, NULL, 10);
+    if (!kind) return;
+    if (su_fbx_key_is(key, length, "Deformer")) add_object(l, id, deformer_kind(kind, kind_length));
+    if (su_fbx_key_is(key, length, "Geometry")) add_object(l, id, GEOMETRY);
+    object *made = su_fbx_key_is(key, length, "Model") ? add_object(l, id, MODEL) : NULL;
+    size_t skip = strncmp(name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+    if (made) made->name = name + skip, made->length = name_length - skip;
+}
+
+static void read_text(const char *text, listing *l)
+{
+    const char *key;
+    size_t length, name_length;
+    bool model_type = false; /* among the definitions of models */
+    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
+        object *last = l->objects ? &l->object[l->objects - 1] : NULL;
+        const char *value = at + strspn(at, " \t");
+        if (su_fbx_key_is(key, length, "ObjectType")) model_type = strncmp(value, "\"Model\"", 7) == 0;
+        if (su_fbx_key_is(key, length, "P") && model_type && !last) {
+            const char *name = su_fbx_string_in_line(at, &name_length), *end = name ? name + strcspn(name, "\n") : NULL;
+            while (end && end[-1] != ',' && end > name) end--;
+            if (name && su_fbx_key_is(name, name_length, "InheritType")) l->inherit = (int32_t)strtol(end, NULL, 10);
+        }
+        if (su_fbx_key_is(key, length, "C") && strncmp(value, "\"OO\"", 4) == 0) {
+            char *end;
+            int64_t child = strtoll(value + 4 + strspn(value + 4, ", \t"), &end, 10);
+            add_link(l, child, strtoll(end + strspn(end, ", \t"), NULL, 10));
+        }
+        read_text_object(key, length, at, l);
+        if (last && last->kind == GEOMETRY && su_fbx_key_is(key, length, "Indexes")) /* only shapes have them */
+            last->point = su_fbx_text_array(at, l->arena, true, &last->points);
+        if (!last || (last->kind != CLUSTER && last->kind != CHANNEL)) continue;
+        if (su_fbx_key_is(key, length, "DeformPercent")) last->percent = strtod(value, NULL);
+        if (su_fbx_key_is(key, length, "FullWeights"))
+            last->full = su_fbx_text_array(at, l->arena, false, &last->fulls);
+        if (su_fbx_key_is(key, length, "Transform"))
+            last->transform = su_fbx_text_array(at, l->arena, false, &last->numbers);
+    }
+}
+
+/* ---- both ---- */
+
+static int compare_links(const void *a, const void *b)
+{
+    const link *x = a, *y = b;
+    if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+    const object *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The next of what hangs on a parent and is of a kind, from link *at on (-1: the first); NULL: no more. */
+static object *next_child(const listing *l, int64_t parent, object_kind kind, int64_t *at)
+{
+    if (*at < 0) {
+        int64_t low = 0, high = l->links;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (l->link[middle].parent < parent)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        *at = low;
+    }
+    for (; *at < l->links && l->link[*at].parent == parent; ++*at) {
+        object wanted = {.id = l->link[*at].child};
+        object *found = bsearch(&wanted, l->object, (size_t)l->objects, sizeof wanted, compare_objects);
+        if (!found || found->kind != kind) continue;
+        ++*at;
+        return found;
+    }
+    return NULL;
+}
+
+/* 16 numbers of a file, which has columns first. */
+static bool read_matrix(const double *v, int64_t numbers, double out[16])
+{
+    bool nothing = true;
+    if (!v || numbers != 16) return false;
+    for (int i = 0; i < 16; i++) {
+        if (!isfinite(v[i])) return false;
+        out[4 * (i % 4) + i / 4] = v[i];
+        nothing = nothing && v[i] == 0.0;
+    }
+    return !nothing;
+}
+
+static void read_bind(const listing *l, int64_t skin, su_fbx_mesh *out)
+{
+    int64_t at = -1;
+    for (object *cluster; !out->bone && (cluster = next_child(l, skin, CLUSTER, &at));) {
+        int64_t in = -1;
+        object *bone = next_child(l, cluster->id, MODEL, &in);
+        if (!bone || !read_matrix(cluster->transform, cluster->numbers, out->bind)) continue;
+        out->bone = bone->name, out->bone_length = bone->length;
+    }
+}
+
+static void read_channels(const listing *l, int64_t blend, su_fbx_mesh *out)
+{
+    int64_t at = -1, room = out->channels;
+    for (object *c; (c = next_child(l, blend, CHANNEL, &at));) {
+        su_fbx_channel *more = one_more(l->arena, out->channel, out->channels, &room, sizeof *more);
+        if (!more) return;
+        out->channel = more;
+        su_fbx_channel *made = &more[out->channels++];
+        *made = (su_fbx_channel){.weight = isfinite(c->percent) ? 0.01 * c->percent : 0.0};
+        int64_t shape = -1;
+        const object *only = NULL;
+        for (object *next; (next = next_child(l, c->id, GEOMETRY, &shape)); made->shapes++) only = next;
+        made->full = su_arena_alloc(l->arena, made->shapes, sizeof *made->full);
+        for (int64_t k = 0; made->full && k < made->shapes; k++) {
+            /* without numbers that rise, shapes lie at equal distances */
+            made->full[k] = (double)(k + 1) / (double)made->shapes;
+            if (c->full && c->fulls == made->shapes && isfinite(c->full[k])) made->full[k] = 0.01 * c->full[k];
+        }
+        if (made->shapes == 1 && c->full && only->point && c->fulls == only->points && c->fulls > 1) {
+            made->points = c->fulls, made->point = only->point, made->part = c->full;
+            for (int64_t k = 0; k < made->points; k++) made->part[k] = isfinite(c->full[k]) ? 0.01 * c->full[k] : 1.0;
+        }
+    }
+}
+
+int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fbx_mesh **meshes, int32_t *inherit)
+{
+    listing l = {.arena = arena, .inherit = -1};
+    int64_t count = 0, room = 0;
+    *meshes = NULL;
+    if (su_fbx_is_binary(data, size))
+        read_binary(data, size, &l);
+    else
+        read_text(data, &l);
+    *inherit = l.inherit;
+    if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
+    if (l.objects > 1) su_sort(l.object, (size_t)l.objects, sizeof *l.object, compare_objects);
+    for (int64_t i = 0; i < l.objects && !arena->failed; i++) {
+        if (l.object[i].kind != MODEL) continue;
+        su_fbx_mesh made = {.name = l.object[i].name, .length = l.object[i].length};
+        int64_t at = -1;
+        object *geometry = next_child(&l, l.object[i].id, GEOMETRY, &at), *skin, *blend;
+        if (!geometry) continue;
+        at = -1;
+        while (!made.bone && (skin = next_child(&l, geometry->id, SKIN, &at))) read_bind(&l, skin->id, &made);
+        at = -1;
+        while ((blend = next_child(&l, geometry->id, BLEND, &at))) read_channels(&l, blend->id, &made);
+        if (!made.bone && made.channels == 0) continue;
+        su_fbx_mesh *more = one_more(arena, *meshes, count, &room, sizeof *more);
+        if (!more) return 0;
+        *meshes = more;
+        more[count++] = made;
+    }
+    return arena->failed ? 0 : count;
+}
+
+void su_fbx_shape_shares(const su_fbx_channel *c, double weight, double *share)
+{
+    /* The two next to the weight, the neutral shape at 0 among them; beyond the last, the last two go on, and where no
+     * shape lies on the weight's side of 0, the first of the other side does. */
+    int64_t low = -1, high = -1, first = -1; /* -1: the neutral shape */
+    for (int64_t k = 0; k < c->shapes; k++) {
+        double full = c->full[k];
+        share[k] = 0.0;
+        if (full != 0.0 && (full > 0.0) != (weight > 0.0) && (first < 0 || fabs(full) < fabs(c->full[first])))
+            first = k;
+    }
+    for (;;) { /* away from 0 */
+        int64_t next = -1;
+        for (int64_t k = 0; k < c->shapes; k++) {
+            double full = c->full[k];
+            if (full == 0.0 || (full > 0.0) != (weight > 0.0) || (high >= 0 && fabs(full) <= fabs(c->full[high])))
+                continue;
+            if (next < 0 || fabs(full) < fabs(c->full[next])) next = k;
+        }
+        if (next < 0) break;
+        low = high, high = next;
+        if (fabs(c->full[high]) >= fabs(weight)) break;
+    }
+    if (high < 0) high = first;
+    if (high < 0) return;
+    double low_at = low < 0 ? 0.0 : c->full[low], t = (weight - low_at) / (c->full[high] - low_at);
+    share[high] = t;
+    if (low >= 0) share[low] = 1.0 - t;
+}

@@ -1,0 +1,182 @@
+#include "io/scene/fbx_deformers.h"
+
+#include "geometry/affine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Brings a scene as assimp has it to what the file says. */
+
+int32_t su_fbx_inheritance(int32_t type)
+{
+    return type == 0 ? SU_INHERIT_APART : type == 2 ? SU_INHERIT_NOT_PARENT : SU_INHERIT_ALL;
+}
+
+/* Geometric offsets of 3ds Max: links of the mesh alone, which stand last in its chain. */
+static void geometric_offset(const su_scene *scene, int32_t node, double out[16])
+{
+    su_affine_identity(out);
+    const su_scene_node *own = &scene->node[node];
+    int32_t i = own->parent;
+    size_t length = strlen(own->name) + strlen(SU_ASSIMP_LINK);
+    for (int32_t k = own->links; k > 0; k--, i = scene->node[i].parent)
+        if (strncmp(scene->node[i].name + length, "Geometric", 9) == 0)
+            su_affine_multiply(scene->node[i].local, out, out);
+}
+
+static bool has_name(const su_scene *scene, int32_t node, const char *name, size_t length)
+{
+    return strlen(scene->node[node].name) == length && memcmp(scene->node[node].name, name, length) == 0;
+}
+
+/* Binds a mesh as the file says: all its bones by what is lacking at one. */
+static void bind_mesh(const su_scene *scene, int32_t node, su_scene_mesh *mesh, const su_fbx_mesh *file)
+{
+    double offset[16], step[16], largest = 0.0, moved = 0.0;
+    const su_scene_bone *known = NULL;
+    for (int64_t b = 0; b < mesh->bones && !known; b++)
+        if (has_name(scene, mesh->bone[b].node, file->bone, file->bone_length)) known = &mesh->bone[b];
+    if (!known || su_affine_inverse(known->inverse_bind, step) == 0.0) return;
+    geometric_offset(scene, node, offset);
+    su_affine_multiply(step, file->bind, step);
+    su_affine_multiply(step, offset, step);
+    for (int64_t i = 0; i < mesh->vertices; i++) {
+        double *p = mesh->positions + 3 * i, q[3];
+        su_affine_point(step, p, q);
+        for (int k = 0; k < 3; k++) largest = fmax(largest, fabs(p[k])), moved = fmax(moved, fabs(q[k] - p[k]));
+    }
+    if (!isfinite(moved) || !(moved > 1e-4 * largest)) return; /* assimp keeps seven digits, of far joints fewer */
+    for (int64_t b = 0; b < mesh->bones; b++)
+        su_affine_multiply(mesh->bone[b].inverse_bind, step, mesh->bone[b].inverse_bind);
+}
+
+/* Keys of channels become keys of shapes, with further ones where a channel passes a shape between two keys. */
+static int mix_shapes(su_scene *scene, su_scene_morph_channel *c, const su_fbx_mesh *mesh, int64_t shapes)
+{
+    int64_t most = c->keys, n = mesh->channels;
+    for (int64_t k = 0; k < n; k++) most += (c->keys - 1) * (mesh->channel[k].shapes + 1);
+    double *times = su_arena_alloc(&scene->arena, most, sizeof *times);
+    double *weights = su_arena_alloc(&scene->arena, most * shapes, sizeof *weights);
+    double *cuts = su_arena_alloc(&scene->arena, most + 2, sizeof *cuts); /* of one stretch, as parts of it */
+    if (!times || !weights || !cuts) return 1;
+    int64_t keys = 0;
+    for (int64_t i = 0; i < c->keys; i++) {
+        const double *a = c->weights + i * c->shapes, *b = i + 1 < c->keys ? a + c->shapes : a;
+        int64_t count = 0;
+        cuts[count++] = 0.0;
+        for (int64_t k = 0; k < n && k < c->shapes; k++)
+            for (int64_t s = -1; s < mesh->channel[k].shapes; s++) {
+                double cut = ((s < 0 ? 0.0 : mesh->channel[k].full[s]) - a[k]) / (b[k] - a[k]);
+                int64_t at = count;
+                if (!(cut > 1e-9 && cut < 1.0 - 1e-9)) continue;
+                while (at > 0 && cuts[at - 1] > cut) cuts[at] = cuts[at - 1], at--;
+                if (at > 0 && cut - cuts[at - 1] < 1e-9) { /* another channel's, too */
+                    memmove(cuts + at, cuts + at + 1, (size_t)(count - at) * sizeof *cuts);
+                    continue;
+                }
+                cuts[at] = cut, count++;
+            }
+        for (int64_t j = 0; j < count; j++, keys++) {
+            double *out = weights + keys * shapes;
+            times[keys] = i + 1 < c->keys ? c->times[i] + cuts[j] * (c->times[i + 1] - c->times[i]) : c->times[i];
+            for (int64_t k = 0; k < n; out += mesh->channel[k++].shapes)
+                su_fbx_shape_shares(&mesh->channel[k],
+                                    k < c->shapes ? a[k] + cuts[j] * (b[k] - a[k]) : mesh->channel[k].weight, out);
+        }
+    }
+    c->keys = keys, c->times = times, c->weights = weights, c->shapes = shapes;
+    return 0;
+}
+
+/* Shapes between are called after their channel and where they are whole, in per cent: smile@50. */
+static void name_between(su_scene *scene, const char **name, double full)
+{
+    size_t room = strlen(*name) + 32;
+    char *made = su_arena_alloc(&scene->arena, (int64_t)room, 1);
+    if (!made) return;
+    snprintf(made, room, "%s@%.4g", *name, 100.0 * full);
+    *name = made;
+}
+
+/* Takes of a shape what its vertices take. */
+static int part_shape(su_scene *scene, su_scene_mesh *mesh, int64_t shape, const su_fbx_channel *channel)
+{
+    int64_t most = mesh->vertices;
+    for (int64_t i = 0; mesh->control_point && i < mesh->vertices; i++)
+        if (mesh->control_point[i] >= most) most = (int64_t)mesh->control_point[i] + 1;
+    double *part = su_arena_alloc(&scene->arena, most, sizeof *part),
+           *to = mesh->shape_positions + 3 * mesh->vertices * shape;
+    if (!part) return 1;
+    for (int64_t i = 0; i < most; i++) part[i] = 1.0;
+    for (int64_t k = 0; k < channel->points; k++)
+        if (channel->point[k] >= 0 && channel->point[k] < most) part[channel->point[k]] = channel->part[k];
+    for (int64_t i = 0; i < mesh->vertices; i++)
+        for (int k = 0; k < 3; k++) {
+            double from = mesh->positions[3 * i + k];
+            to[3 * i + k] = from + part[mesh->control_point ? mesh->control_point[i] : i] * (to[3 * i + k] - from);
+        }
+    return 0;
+}
+
+static int set_shapes(su_scene *scene, int32_t node, su_scene_mesh *mesh, const su_fbx_mesh *file)
+{
+    int64_t shapes = 0;
+    bool mixed = false;
+    for (int64_t k = 0; k < file->channels; k++) {
+        const su_fbx_channel *channel = &file->channel[k];
+        if (shapes + channel->shapes <= mesh->shapes)
+            su_fbx_shape_shares(channel, channel->weight, mesh->shape_defaults + shapes);
+        for (int64_t s = 0; s < channel->shapes && shapes + s < mesh->shapes && channel->shapes > 1; s++)
+            if (channel->full[s] != 1.0) name_between(scene, &mesh->shape_names[shapes + s], channel->full[s]);
+        if (channel->points > 0 && shapes < mesh->shapes && mesh->control_point &&
+            part_shape(scene, mesh, shapes, channel))
+            return 1;
+        shapes += channel->shapes;
+        mixed |= channel->shapes != 1 || channel->full[0] != 1.0;
+    }
+    if (shapes != mesh->shapes) return 0;
+    for (int64_t c = 0; c < scene->clips; c++)
+        for (int64_t k = 0; k < scene->clip[c].morph_channels; k++) {
+            su_scene_morph_channel *channel = &scene->clip[c].morph_channel[k];
+            if (channel->node != node || channel->shapes > file->channels) continue;
+            for (int64_t i = 0; i < channel->keys * channel->shapes; i++)
+                if (isnan(channel->weights[i])) channel->weights[i] = file->channel[i % channel->shapes].weight;
+            if (mixed && mix_shapes(scene, channel, file, shapes)) return 1;
+        }
+    return 0;
+}
+
+/* What no key and no file says of shapes: there is nothing of them. */
+void su_scene_settle_weights(su_scene *scene)
+{
+    for (int64_t c = 0; c < scene->clips; c++)
+        for (int64_t k = 0; k < scene->clip[c].morph_channels; k++) {
+            su_scene_morph_channel *channel = &scene->clip[c].morph_channel[k];
+            for (int64_t i = 0; i < channel->keys * channel->shapes; i++)
+                if (isnan(channel->weights[i])) channel->weights[i] = 0.0;
+        }
+}
+
+int su_fbx_complete(su_scene *scene, const char *data, size_t size)
+{
+    su_fbx_mesh *file;
+    int32_t inherit;
+    int64_t count = su_fbx_read_meshes(data, size, &scene->arena, &file, &inherit);
+    for (int64_t i = 0; i < scene->nodes; i++)
+        if (scene->node[i].inherit == SU_INHERIT_UNSAID) scene->node[i].inherit = su_fbx_inheritance(inherit);
+    for (int64_t i = 0; i < scene->instances; i++) {
+        int32_t node = scene->instance[i].node;
+        su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
+        bool first = true; /* of the nodes that have the mesh */
+        for (int64_t k = 0; k < i; k++) first = first && scene->instance[k].mesh != scene->instance[i].mesh;
+        if ((mesh->bones == 0 && mesh->shapes == 0) || !first) continue;
+        for (int64_t k = 0; k < count; k++) {
+            if (!has_name(scene, node, file[k].name, file[k].length)) continue;
+            if (file[k].bone && mesh->bones > 0) bind_mesh(scene, node, mesh, &file[k]);
+            if (mesh->shapes > 0 && set_shapes(scene, node, mesh, &file[k])) return 1;
+            break;
+        }
+    }
+    return scene->arena.failed;
+}
