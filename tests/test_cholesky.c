@@ -5,6 +5,7 @@
 #include "linalg/cholesky_half.h"
 #include "linalg/sparse_product.h"
 #include "linalg/coarse_space.h"
+#include "linalg/component_factor.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -304,10 +305,63 @@ static void test_coarse_space(void **unused)
     free(b), free(x), free(y), free(z), free(s.rest);
 }
 
+static bool by_components(void *context, double *r, double *z)
+{
+    return su_component_factor_solve(context, r, z, NULL) == SU_OK;
+}
+
+/* Iterations to a hundredth of the first error with the components' factor; -1: more than 60. */
+static int iterations(su_component_factor *factor, const su_sparse *K)
+{
+    int64_t size = K->size;
+    uint64_t seed = 23;
+    double *b = malloc((size_t)(6 * size) * sizeof *b), *x = b + size;
+    su_cg_work work = {b + 2 * size, b + 3 * size, b + 4 * size, b + 5 * size};
+    int most = 1;
+    for (int64_t i = 0; i < size; i++) b[i] = box_random(&seed);
+    while (most <= 60 && su_conjugate_gradients(K, NULL, (su_preconditioner){by_components, factor}, &work, 1e-2, most,
+                                                b, x) != SU_CG_SOLVED)
+        most++;
+    free(b);
+    return most <= 60 ? most : -1;
+}
+
+/* Elastic matrices take as many iterations on a fine mesh as on a coarse one; a matrix that is the same for each
+ * component is solved exactly. */
+static void test_components(void **unused)
+{
+    (void)unused;
+    int taken[2];
+    for (int fine = 0; fine < 2; fine++) {
+        su_sparse K;
+        su_component_factor *factor;
+        stiffness(fine ? 16 : 8, &K);
+        assert_int_equal(su_component_factor_create(&K, &factor, NULL), SU_OK);
+        assert_int_equal(su_component_factor_set(factor, &K, NULL), SU_OK);
+        taken[fine] = iterations(factor, &K);
+        assert_true(taken[fine] > 0);
+        for (int64_t b = 0; b < K.size; b += 3) /* the mean of components in place of K */
+            for (int64_t e = K.start[b], k = 0; e < K.start[b + 1]; e += 3, k++)
+                for (int c = 0; c < 3; c++)
+                    for (int r = k ? 0 : c; r < 3; r++)
+                        K.value[K.start[b + c] + (k ? 3 * k - c + r : r - c)] = r == c ? (k ? -1 : 40) : 0;
+        assert_int_equal(su_component_factor_set(factor, &K, NULL), SU_OK);
+        assert_int_equal(iterations(factor, &K), 1);
+        K.value[0] = K.value[K.start[1]] = K.value[K.start[2]] = -1;
+        assert_int_equal(su_component_factor_set(factor, &K, NULL), SU_NUMERICS);
+        su_component_factor_free(factor);
+        K.in_threes = false;
+        assert_int_equal(su_component_factor_create(&K, &factor, NULL), SU_NUMERICS);
+        su_sparse_free(&K);
+    }
+    printf("# %d and %d iterations\n", taken[0], taken[1]);
+    assert_true(taken[1] <= taken[0] + 3);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_coarse_space)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves),       cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_halves),       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_coarse_space), cmocka_unit_test(test_components)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

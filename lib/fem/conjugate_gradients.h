@@ -31,7 +31,7 @@ typedef enum su_cg_end {
 } su_cg_end;
 
 /* x = (A + C)^-1 b on the range of B, from x = 0, until the error is at most `tolerance` times the first in the norm of
- * B^-1; else x is as far as it came. beside: C, NULL: none. */
+ * B^-1; else x is as far as it came, and x'b >= 0 all the same. x may be b. beside: C, NULL: none. */
 su_cg_end su_conjugate_gradients(const su_sparse *A, const su_couplings *beside, su_preconditioner B,
                                  const su_cg_work *work, double tolerance, int most, const double *b, double *x);
 

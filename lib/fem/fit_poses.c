@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tets from which on poses follow each other: each thread's solver holds a factor, about 1 GB at this size. */
-#define ONE_POSE_AT_A_TIME 200000
+/* Tets from which on poses follow each other: each thread's solver holds a matrix and a factor, about 1 GB at this
+ * size (0.4 GB at 245,597). */
+#define ONE_POSE_AT_A_TIME 500000
 
 /* Held vertices move with the bone that carries them: x = bone(pose) bone(rest)^-1 X. */
 static su_status carry_held(const su_pose_fits *of, int64_t pose, double *x, su_error *err)
