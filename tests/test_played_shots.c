@@ -144,6 +144,26 @@ static void a_steady_push_ends_in_the_static_answer(void **unused)
     finish(&s);
 }
 
+/* However few stretches a motion is cut into, one is solved exactly, for models to be judged by. */
+static void one_stretch_is_exact(void **unused)
+{
+    (void)unused;
+    for (int stretches = 1; stretches <= 3; stretches++) {
+        scene s;
+        su_played_shots played;
+        const su_training_plan plan = plan_of(true);
+        int64_t exact = 0;
+        scene_create(&s, 4, 1, 1, 2, two_poses, (int)(1 + stretches * plan.longest_stretch), 30, scene_swing, 0, NULL);
+        describe(&s);
+        play_by(&s, &(su_play){.plan = &plan, .count = 1, .motions = 1, .anims = &s.anim, .threads = 1}, &played);
+        assert_int_equal(played.count, stretches * plan.longest_stretch);
+        for (int64_t k = 0; k < played.count; k++) exact += played.start[k] >= 0;
+        assert_int_equal(exact, plan.longest_stretch);
+        su_played_shots_free(&played);
+        finish(&s);
+    }
+}
+
 /* Turning back changes no length, and frames are those that they say. */
 static void play_and_compare(bool turned)
 {
@@ -262,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_velocity_moves_nothing),
         cmocka_unit_test(a_steady_push_ends_in_the_static_answer),
+        cmocka_unit_test(one_stretch_is_exact),
         cmocka_unit_test(shapes_are_the_full_simulation_turned_back),
         cmocka_unit_test(long_shots_are_played_in_pieces),
         cmocka_unit_test(frames_and_shapes_do_not_depend_on_threads),

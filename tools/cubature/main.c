@@ -185,7 +185,8 @@ static void report_motion(su_tool *tool, const job *j)
                 100 * fmin(error, 0.99));
     su_stats_number(tool, "motion_error", error);
     su_stats_stage(tool, "motion", t->seconds_motion);
-    su_note(tool, "%.2f %% off the full space in the motion that it was made from", 100 * fmin(error, 1e4));
+    if (json_object_get(t->model.file.meta, "motion_error")) /* not where that was in contact with itself */
+        su_note(tool, "%.2f %% off the full space in the motion that it was made from", 100 * fmin(error, 1e4));
 }
 
 static void report_place(su_tool *tool, const job *j, int64_t a)

@@ -128,8 +128,8 @@ static su_status choose_stretches(const su_play *play, int64_t *count, stretch *
             int64_t made = divide_shot(plan, k, F, wanted, *out + *count);
             for (int64_t i = 0; i < made; i++) {
                 stretch *one = *out + *count + i;
-                one->exact = k < play->motions && plan->exact_every > 0 &&
-                             (i % plan->exact_every == plan->exact_every / 2 || made == 1);
+                int64_t every = plan->exact_every, which = every / 2 < made ? every / 2 : made - 1;
+                one->exact = k < play->motions && every > 0 && i % every == which;
                 one->soft = k < play->motions && plan->soft_every > 0 && i % plan->soft_every == 0 && made > 1;
                 one->at = *frames, *frames += one->count;
             }
