@@ -8,6 +8,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation_lanes.h"
 #include "geometry/vector.h"
+#include "linalg/cholesky.h"
 #include "linalg/component_factor.h"
 
 #include <math.h>
@@ -41,7 +42,10 @@ enum { MAX_ITERATIONS = 30, LAST_ITERATIONS = 60, START_ROUNDS = 20 };
 /* Newton's systems are solved to this share of the first error, as those of full steps. Coarser ones (0.1) halve the
  * iterations and end stages early: the shapes are other ones then, and an arm that presses itself moves elsewhere. */
 #define LINEAR_TOLERANCE 0.01
-enum { MOST_LINEAR = 100 }; /* iterations; what is longer in coming is not worth a step's other work */
+/* A factor of a matrix's own takes about as long as one iteration for each so many degrees of freedom (12 and 0.4 ms at
+ * 12,000 of them; factors of meshes in space take the square of their size). A pose with a system that iterations do
+ * not solve in that time has folds: all further ones get factors of their own. */
+enum { DOFS_AN_ITERATION = 400 };
 /* Of the objective: what it is rounded by must not stop a converged run. */
 #define ROUNDING 1e-14
 
@@ -62,7 +66,9 @@ struct su_fit_solver {
     su_elastic elastic; /* modulus gamma/V, so that its energy is the second term of eq. 3 */
     su_sparse K, data;  /* data: Hessian of the skin's term */
     su_component_factor *factor;
-    su_arena arena; /* of the vectors of conjugate gradients */
+    su_cholesky *own; /* of a system that had to have one; NULL: none so far */
+    bool folded;      /* this pose's systems have factors of their own */
+    su_arena arena;   /* of the vectors of conjugate gradients */
     su_cg_work vectors;
     double *young, *poisson; /* (t) */
     double *gradient;        /* (n,3) */
@@ -188,7 +194,7 @@ done:
 void su_fit_solver_free(su_fit_solver *solver)
 {
     if (!solver) return;
-    su_component_factor_free(solver->factor);
+    su_component_factor_free(solver->factor), su_cholesky_free(solver->own);
     su_arena_free(&solver->arena);
     su_sparse_free(&solver->K);
     su_sparse_free(&solver->data);
@@ -388,6 +394,22 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
     return SU_OK;
 }
 
+static void add_to_diagonal(su_sparse *K, double value)
+{
+    for (int64_t j = 0; j < K->size; j++) K->value[K->start[j]] += value;
+}
+
+/* K step = b by conjugate gradients, b in solver->step. *solved: in the time that a factor takes? */
+static su_status iterate(su_fit_solver *solver, bool *solved, su_error *err)
+{
+    preconditioner with = {solver->factor, SU_OK, err};
+    su_preconditioner B = {precondition, &with};
+    *solved =
+        su_conjugate_gradients(&solver->K, NULL, B, &solver->vectors, LINEAR_TOLERANCE,
+                               (int)(solver->K.size / DOFS_AN_ITERATION), solver->step, solver->step) == SU_CG_SOLVED;
+    return with.status;
+}
+
 /* step = minus the projected Hessian's inverse times the gradient at x */
 static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads,
                                   su_error *err)
@@ -398,20 +420,24 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, solver->by_ratio);
     su_elastic_stiffness_with(elastic, solver->by_ratio, x, true, &solver->K, threads);
     add_data_hessian(solver);
-    double largest = 0;
+    double largest = 0, lift = LEAST_LIFT;
     for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
-    for (double lift = LEAST_LIFT;; lift *= 1e3) { /* projected Hessians may leave a vertex without any stiffness */
-        for (int64_t j = 0; j < solver->K.size; j++) solver->K.value[solver->K.start[j]] += lift * largest;
+    add_to_diagonal(&solver->K, lift * largest); /* projected Hessians may leave a vertex without any stiffness */
+    if (!solver->folded) {
+        bool solved = false;
         su_status status = su_component_factor_set(solver->factor, &solver->K, err);
-        if (status == SU_OK) break;
-        if (status != SU_NUMERICS || lift > MOST_LIFT) return status;
+        descend(solver);
+        if (status == SU_OK) status = iterate(solver, &solved, err);
+        if (solved || (status != SU_OK && status != SU_NUMERICS)) return status;
+        solver->folded = true;
     }
+    if (!solver->own) SU_TRY(su_cholesky_create(&elastic->pattern, 1, &solver->own, err));
+    su_status status;
+    while ((status = su_cholesky_factorize(solver->own, &solver->K, err)) == SU_NUMERICS && lift <= MOST_LIFT)
+        add_to_diagonal(&solver->K, (lift *= 1e3) * largest);
+    SU_TRY(status);
     descend(solver);
-    preconditioner with = {solver->factor, SU_OK, err};
-    su_preconditioner B = {precondition, &with};
-    su_conjugate_gradients(&solver->K, NULL, B, &solver->vectors, LINEAR_TOLERANCE, MOST_LINEAR, solver->step,
-                           solver->step); /* wherever it ends, the objective falls that way */
-    return with.status;
+    return su_cholesky_solve(solver->own, 1, solver->step, solver->step, err);
 }
 
 /* One step of Newton with a line search, which the barrier's infinity keeps from closing an open tet. value: of the
@@ -507,6 +533,7 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
     su_fit_report result = {.gamma = p->gamma};
     double before[2] = {0, 0};
     memset(solver->guarded, 0, (size_t)p->t);
+    solver->folded = false;
     for (int64_t k = 0; k < p->held_count; k++)
         memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
     soften(solver, p->gamma);
