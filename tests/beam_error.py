@@ -3,7 +3,8 @@ tests/test_beam_error.sh.
 
 Arguments: folder of the programs, folder to work in, r. Prints the two errors and the number of tets by shot, and the largest with ten modes.
 Which tets are chosen hangs on the last bits of the fit: errors of r = 50 lie between 0.7 and 1.1 % for fits that differ by 1e-13, and meshes
-differ by more: those of ten modes lie between 6.4 and 11.4 % for 900 to 1,250 tets. So all are medians of three meshes.
+differ by more: 0.5 to 1.2 % from 850 to 1,200 tets (7 of 8 below 0.8), those of ten modes 6.4 to 11.4 %. So ours is the median of five meshes
+(of three it was above 1 % on one machine in many), the paper's, which is far from its bar, of three.
 """
 import os
 import statistics
@@ -17,14 +18,16 @@ poses = [-90, -60, -30, 30, 60, 90]
 
 
 class Mesh:
-    def __init__(self, tets):
+    def __init__(self, tets, paper):
         self.lab = Lab(program, os.path.join(folder, str(tets)))
         self.lab.use(beam())
-        self.lab.flesh("seven", poses, tets=tets)
+        if paper:
+            self.lab.flesh("seven", poses, tets=tets)
         self.lab.flesh("turned", poses, tets=tets, fit=("--frequency", 4))
         self.shots = list(self.lab.character.shots)
         self.trained, self.tets = self.ours(r)
         self.few, self.few_tets = self.ours(10)
+        self.papers = [self.paper(shot) for shot in self.shots] if paper else None
 
     def ours(self, r):
         """Errors by shot, and the number of tets."""
@@ -36,8 +39,8 @@ class Mesh:
         return self.lab.error("seven", model, "--newton", 2, "--inertia", "paper", shot=shot)[0]["error"]
 
 
-meshes = [Mesh(tets) for tets in (900, 1000, 1100)]
+meshes = [Mesh(tets, paper=tets % 100 == 0) for tets in (900, 950, 1000, 1050, 1100)]
 for k, shot in enumerate(meshes[0].shots):
-    ours, paper = statistics.median(m.trained[k] for m in meshes), statistics.median(m.paper(shot) for m in meshes)
+    ours, paper = statistics.median(m.trained[k] for m in meshes), statistics.median(m.papers[k] for m in meshes if m.papers)
     print(f"{shot} {ours:.5f} {paper:.5f} {meshes[0].tets}")
 print(f"few {statistics.median(max(m.few) for m in meshes):.5f} {meshes[0].few_tets}")
