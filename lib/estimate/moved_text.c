@@ -10,6 +10,8 @@ static const double SEEN = 0.01, LARGEST_AMOUNT = 8;
 /* Of the diagonal: twice what flesh moves in brisk clips (docs/notes, strangers). Where it is thrown farther the rig
  * often jumps: a first frame in the bind pose, several clips behind each other in one. */
 static const double THROWN = 0.2;
+/* Of the diagonal: flesh that moves farther than in brisk clips (docs/notes, strangers). */
+static const double FAR = 0.1;
 /* Joints told of. */
 enum { JOINTS_TOLD = 5 };
 
@@ -33,6 +35,8 @@ static void print(const su_moved *moved, const su_anim *anim, const char *shot, 
                 "  the flesh is thrown far: the rig goes fastest into frame %lld, by %.0f %% of the diagonal; where it "
                 "jumps there, begin behind it (--start), or let the flesh jump along (--teleport %lld)\n",
                 (long long)moved->rig_frame, per_cent * moved->rig_step, (long long)moved->rig_frame);
+    if (moved->largest > FAR * moved->diagonal)
+        fputs("  where that is too far, bake with --look firm or an --amount below 1\n", out);
     if (moved->body >= HARDLY_MOVES * moved->diagonal) return;
     fprintf(out, "  the body stays below %.1f %%", 100 * HARDLY_MOVES);
     if (moved->body * LARGEST_AMOUNT < SEEN * moved->diagonal)
