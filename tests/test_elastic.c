@@ -100,7 +100,7 @@ static double norm(int64_t count, const double *a)
 static void differentiate(bool odd, bool turned)
 {
     const int32_t held[] = {0, 3, 7, 11};
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         su_sparse K;
         uint64_t seed = 3;
@@ -159,7 +159,7 @@ static void test_force_and_stiffness(void **unused)
 static void test_rigid_motion_is_free(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         body_create(&b, 3, (su_material)material, 0, NULL);
         int64_t n = b.box.n;
@@ -188,7 +188,7 @@ static void test_rigid_motion_is_free(void **unused)
 static void test_turned_rest_is_free_of_stress(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++)
+    for (int material = 0; material <= SU_TISSUE; material++)
         for (int flat = 0; flat < 2; flat++) {
             body b;
             body_create(&b, 3, (su_material)material, 0, NULL);
@@ -235,7 +235,7 @@ static void test_turned_rest_is_free_of_stress(void **unused)
 static void test_turned_rest_moves_rigidly(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         body_create(&b, 3, (su_material)material, 0, NULL);
         int64_t n = b.box.n;
@@ -275,7 +275,7 @@ static void test_stiffness_of_equal_turns(void **unused)
 {
     (void)unused;
     const int32_t held[] = {0, 5, 11};
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         su_sparse neutral, K;
         body_create(&b, 2, (su_material)material, 3, held);
@@ -312,7 +312,7 @@ static void test_stiffness_of_equal_turns(void **unused)
 static void test_null_space(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         su_sparse K;
         body_create(&b, 2, (su_material)material, 0, NULL);
@@ -336,7 +336,7 @@ static void test_patch(void **unused)
 {
     (void)unused;
     const double A[9] = {1.1, 0.2, -0.1, 0.05, 0.9, 0.15, 0.1, -0.2, 1.2};
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b;
         body_create(&b, 4, (su_material)material, 0, NULL);
         int64_t n = b.box.n, inside = 0;

@@ -308,7 +308,7 @@ static void responses_are_those_of_the_material(void **unused)
         const su_kernels *k = kernels_of(names[n]);
         uint64_t state = 17;
         if (!k) continue;
-        for (int material = 0; material < 3; material++)
+        for (int material = 0; material <= SU_TISSUE; material++)
             for (int way = 0; way < 6; way++)
                 check_response(k,
                                &(su_response){.material = (su_material)material,

@@ -54,7 +54,7 @@ static void random_gradient(double F[9])
 static void test_stress_is_energy_gradient(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         state = 1;
         for (int round = 0; round < 20; round++) {
             double F[9], P[9], error[2] = {0, 0};
@@ -81,7 +81,7 @@ static void test_stress_is_energy_gradient(void **unused)
 static void test_derivative_is_stress_gradient(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         state = 2;
         for (int round = 0; round < 20; round++) {
             double F[9], H[81], error[2] = {0, 0};
@@ -113,7 +113,7 @@ static void test_rotation_invariance(void **unused)
 {
     (void)unused;
     state = 3;
-    for (int material = 0; material < 3; material++)
+    for (int material = 0; material <= SU_TISSUE; material++)
         for (int round = 0; round < 20; round++) {
             double F[9], Q[9], S[9], QF[9], G[9], P[9], QP[9], expected[9], got[9];
             random_gradient(F), random_rotation(Q), random_rotation(S);
@@ -132,7 +132,7 @@ static void test_rest_state(void **unused)
 {
     (void)unused;
     state = 4;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, R[9], P[9];
         assert_true(su_material_energy((su_material)material, MU, LAMBDA, identity) == 0);
         su_material_stress((su_material)material, MU, LAMBDA, identity, P);
@@ -150,7 +150,7 @@ static void test_small_strain_is_linear_elasticity(void **unused)
     (void)unused;
     double young = 5e4, poisson = 0.45, mu, lambda;
     mu = SU_LAME_MU(young, poisson), lambda = SU_LAME_LAMBDA(young, poisson);
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         for (int exponent = 3; exponent <= 9; exponent += 2) {
             double strain = pow(10, -exponent), P[9];
             double F[9] = {1 + strain, 0, 0, 0, 1 - poisson * strain, 0, 0, 0, 1 - poisson * strain};
@@ -210,7 +210,7 @@ static void test_projection(void **unused)
     (void)unused;
     state = 5;
     int cut = 0;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         for (int round = 0; round < 50; round++) {
             double s[3] = {1 + 0.9 * uniform(), 1 + 0.9 * uniform(), 0.4 + 1.2 * uniform()}, F[9], H[81], w[9], v[81];
             with_stretches(s, F);
@@ -237,7 +237,7 @@ static void test_degenerate_states_are_finite(void **unused)
     const double states[][9] = {{0, 0, 0, 0, 0, 0, 0, 0, 0},  {1, 0, 0, 0, 1, 0, 0, 0, 0},
                                 {1, 0, 0, 0, 0, 0, 0, 0, 0},  {-1, 0, 0, 0, -1, 0, 0, 0, -1},
                                 {1, 0, 0, 0, 1, 0, 0, 0, -1}, {1e3, 0, 0, 0, 1e-3, 0, 0, 0, -1e-9}};
-    for (int material = 0; material < 3; material++)
+    for (int material = 0; material <= SU_TISSUE; material++)
         for (size_t k = 0; k < sizeof states / sizeof *states; k++)
             for (int project = 0; project < 2; project++) {
                 double P[9], H[81];

@@ -248,7 +248,7 @@ static void test_partly_held(void **unused)
 static void test_basis(void **unused)
 {
     (void)unused;
-    for (int material = 0; material < 3; material++) {
+    for (int material = 0; material <= SU_TISSUE; material++) {
         body b = make(12, 4, 4, 3, 1, 1.1, 0.45, (su_material)material, true);
         double values[10], again[10];
         su_mode_report report;

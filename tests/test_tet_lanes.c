@@ -72,7 +72,7 @@ static void a_tet_is_for_itself(void **unused)
     uint64_t state = 11;
     double *K = aligned_alloc(64, 2 * SU_LANE_STIFFNESS * sizeof *K), *one = K + SU_LANE_STIFFNESS;
     double *f = aligned_alloc(64, 2 * SU_LANE_FORCES * sizeof *f), *alone = f + SU_LANE_FORCES;
-    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+    for (int material = SU_STVK; material <= SU_TISSUE; material++)
         for (int project = 0; project < 2; project++) {
             group g = group_of(&state);
             su_lane_tets mesh = mesh_of(material, &g);
@@ -93,7 +93,7 @@ static void lanes_agree_with_single_tets(void **unused)
     (void)unused;
     uint64_t state = 5;
     double *K = aligned_alloc(64, SU_LANE_STIFFNESS * sizeof *K);
-    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+    for (int material = SU_STVK; material <= SU_TISSUE; material++)
         for (int project = 0; project < 2; project++)
             for (int count = SU_TET_LANES; count > 0; count -= 5) {
                 group g = group_of(&state);
@@ -121,7 +121,7 @@ static void energies_and_forces_agree_with_single_tets(void **unused)
     (void)unused;
     uint64_t state = 7;
     double *f = aligned_alloc(64, SU_LANE_FORCES * sizeof *f), *energy = aligned_alloc(64, SU_TET_LANES * sizeof *f);
-    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+    for (int material = SU_STVK; material <= SU_TISSUE; material++)
         for (int count = SU_TET_LANES; count > 0; count -= 5) {
             group g = group_of(&state);
             su_lane_tets mesh = mesh_of(material, &g);
@@ -149,7 +149,7 @@ static void a_collapsed_tet_stays_finite(void **unused)
     double mu[2] = {1, 1}, lambda[2] = {3, 3};
     for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v]; /* onto a line; the other onto a point */
     for (int l = 0; l < 2; l++) su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
-    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
+    for (int material = SU_STVK; material <= SU_TISSUE; material++) {
         su_lane_tets mesh = {material, corners, no_offset, inverse, volume, mu, lambda};
         su_tet_stiffness_lanes(&mesh, true, 2, all, y, NULL, K);
         for (int l = 0; l < 2; l++)

@@ -147,6 +147,10 @@ SU_CLONES void su_tet_forces_lanes(const su_lane_tets *mesh, int count, const in
         law_parameters(SU_NEOHOOKEAN, &m, &l);
         law_stress(SU_NEOHOOKEAN, &m, &l, F, G, P, &c, &d, &pressure);
         break;
+    case SU_TISSUE:
+        law_parameters(SU_TISSUE, &m, &l);
+        law_stress(SU_TISSUE, &m, &l, F, G, P, &c, &d, &pressure);
+        break;
     case SU_COROTATIONAL:
         corotational_stress(&m, &l, F, P);
     }
@@ -174,6 +178,10 @@ SU_CLONES void su_tet_energies_lanes(const su_lane_tets *mesh, int count, const 
     case SU_NEOHOOKEAN:
         law_parameters(SU_NEOHOOKEAN, &m, &l);
         law_energy(SU_NEOHOOKEAN, &m, &l, G, s, &psi);
+        break;
+    case SU_TISSUE:
+        law_parameters(SU_TISSUE, &m, &l);
+        law_energy(SU_TISSUE, &m, &l, G, s, &psi);
         break;
     case SU_COROTATIONAL:
         singular_values(F, U, s, V);
@@ -204,20 +212,22 @@ SU_INLINE void add_first_corner(lanes *out)
 }
 
 /* The exact stiffness of stable neo-Hookean, which needs no singular values: with P = c F + p C, C the cofactors, and a
- * variation u g_b' of F, K_ab = v (c g_a.g_b 1 + d (F g_a)(F g_b)' + lambda (C g_a)(C g_b)' - p [F (g_a x g_b)]x). */
-SU_INLINE void exact_neohookean(int count, const int32_t *e, const double *by_ratio, const lanes F[9], const lanes g[9],
-                                lanes v, lanes mu, lanes lambda, lanes *out)
+ * variation u g_b' of F, K_ab = v (c g_a.g_b 1 + d (F g_a)(F g_b)' + lambda (C g_a)(C g_b)' - p [F (g_a x g_b)]x); of
+ * SU_TISSUE with s (F g_a - C g_a)(F g_b - C g_b)' more. */
+SU_INLINE void exact_smith(su_material material, int count, const int32_t *e, const double *by_ratio, const lanes F[9],
+                           const lanes g[9], lanes v, lanes mu, lanes lambda, lanes *out)
 {
     lanes G[9], C[9], second, third, square = {0}, j, c, d, p, Fg[9], Cg[9];
-    law_parameters(SU_NEOHOOKEAN, &mu, &lambda);
+    law_parameters(material, &mu, &lambda);
     minus_identity(F, G);
     for (int k = 0; k < 9; k++) square += F[k] * F[k];
     law_cofactors(F, C);
     law_volume_change(G, &second, &third);
     j = G[0] + G[4] + G[8] + second + third;
-    law_neohookean(&mu, &lambda, &square, &j, &c, &d, &p);
+    law_neohookean(material, &mu, &lambda, &square, &j, &c, &d, &p);
     for (int l = 0; by_ratio && l < count; l++)
         p[l] += by_ratio[2 * (int64_t)e[l]], lambda[l] += by_ratio[2 * (int64_t)e[l] + 1];
+    lanes stiffening = v * law_stiffening(&mu);
     c *= v, d *= v, lambda *= v, p *= v;
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < 3; i++) {
@@ -231,6 +241,9 @@ SU_INLINE void exact_neohookean(int count, const int32_t *e, const double *by_ra
             for (int i = 0; i < 3; i++)
                 for (int k = 0; k < 3; k++)
                     K[3 * i + k] = d * Fg[3 * a + i] * Fg[3 * b + k] + lambda * Cg[3 * a + i] * Cg[3 * b + k];
+            for (int i = 0; material == SU_TISSUE && i < 3; i++)
+                for (int k = 0; k < 3; k++)
+                    K[3 * i + k] += stiffening * (Fg[3 * a + i] - Cg[3 * a + i]) * (Fg[3 * b + k] - Cg[3 * b + k]);
             for (int i = 0; i < 3; i++) K[4 * i] += same;
             if (a == b) continue;
             lanes cross[3];
@@ -250,7 +263,11 @@ SU_CLONES void su_tet_stiffness_lanes(const su_lane_tets *mesh, bool project, in
     gather(mesh, count, e, y, inv, F, &v, &m, &l);
     lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
     if (mesh->material == SU_NEOHOOKEAN && !project) {
-        exact_neohookean(count, e, by_ratio, F, inv, v, m, l, out);
+        exact_smith(SU_NEOHOOKEAN, count, e, by_ratio, F, inv, v, m, l, out);
+        return;
+    }
+    if (mesh->material == SU_TISSUE && !project) {
+        exact_smith(SU_TISSUE, count, e, by_ratio, F, inv, v, m, l, out);
         return;
     }
     singular_values(F, U, s, V);
@@ -262,6 +279,10 @@ SU_CLONES void su_tet_stiffness_lanes(const su_lane_tets *mesh, bool project, in
     case SU_NEOHOOKEAN:
         law_parameters(SU_NEOHOOKEAN, &m, &l);
         law_spectrum(SU_NEOHOOKEAN, &m, &l, s, A, twist, flip);
+        break;
+    case SU_TISSUE:
+        law_parameters(SU_TISSUE, &m, &l);
+        law_spectrum(SU_TISSUE, &m, &l, s, A, twist, flip);
         break;
     case SU_COROTATIONAL:
         law_parameters(SU_COROTATIONAL, &m, &l);

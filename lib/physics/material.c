@@ -1,4 +1,4 @@
-/* All three materials are isotropic, so with F = U diag(s) V' (U, V proper rotations) the 9 x 9 derivative has a known
+/* All materials are isotropic, so with F = U diag(s) V' (U, V proper rotations) the 9 x 9 derivative has a known
  * eigen-structure (Smith, de Goes, Kim 2018, section 4; Kim and Eberle 2020, chapter 7): three twists, three flips and
  * a 3 x 3 block of stretches. The projection clips those eigenvalues; no 9 x 9 eigenproblem is solved. Energies and
  * stresses are written in G = F - I where that saves the digits of small strains. */
@@ -171,16 +171,19 @@ static void stvk_derivative(double mu, double lambda, const double F[9], double 
                 }
 }
 
-/* Smith et al. 2018: mu (1 - 1/(I_C + 1)) I + 2 mu/(I_C + 1)^2 f f' + lambda g g' + lambda (J - alpha) d g/d f */
-static void neohookean_derivative(double mu, double lambda, const double F[9], double H[81])
+/* Smith et al. 2018: mu (1 - 1/(I_C + 1)) I + 2 mu/(I_C + 1)^2 f f' + lambda g g' + lambda (J - alpha) d g/d f; with
+ * what SU_TISSUE adds (material_law.h) */
+static void smith_derivative(su_material material, double mu, double lambda, const double F[9], double H[81])
 {
-    double C[9], G[9], P[9], c, d, pressure;
-    law_parameters(SU_NEOHOOKEAN, &mu, &lambda);
+    double C[9], G[9], P[9], c = 0, d = 0, pressure = 0;
+    law_parameters(material, &mu, &lambda);
     minus_identity(F, G);
-    law_stress(SU_NEOHOOKEAN, &mu, &lambda, F, G, P, &c, &d, &pressure);
+    law_stress(material, &mu, &lambda, F, G, P, &c, &d, &pressure);
     law_cofactors(F, C);
     for (int i = 0; i < 9; i++)
         for (int j = 0; j < 9; j++) H[9 * i + j] = d * F[i] * F[j] + lambda * C[i] * C[j];
+    for (int i = 0; material == SU_TISSUE && i < 9; i++)
+        for (int j = 0; j < 9; j++) H[9 * i + j] += law_stiffening(&mu) * (F[i] - C[i]) * (F[j] - C[j]);
     for (int i = 0; i < 9; i++) H[10 * i] += c;
     /* d C_ij / d F_kl = e_ikm e_jln F_mn: for i != k and j != l one entry of F with a sign */
     for (int i = 0; i < 3; i++)
@@ -201,5 +204,5 @@ void su_material_derivative(su_material material, double mu, double lambda, cons
     else if (material == SU_STVK)
         stvk_derivative(mu, lambda, F, H);
     else
-        neohookean_derivative(mu, lambda, F, H);
+        smith_derivative(material, mu, lambda, F, H);
 }

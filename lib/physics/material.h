@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL } su_material;
+typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL, SU_TISSUE } su_material;
 /* Their names, in that order, as choices of an option. */
-#define SU_MATERIAL_NAMES "stvk|neohookean|corotational"
+#define SU_MATERIAL_NAMES "stvk|neohookean|corotational|tissue"
 
 /* Smith, de Goes and Kim 2018, stable neo-Hookean with the log term. Its mu' = 4/3 mu and lambda' = lambda + 5/6 mu
  * give Lame's law of small strains, and its rest stability alpha - 1 = 3/4 mu'/lambda' (section 3.4 there; convention
@@ -15,6 +15,11 @@ typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL } su_material
 #define SU_SMITH_MU (4.0 / 3.0)
 #define SU_SMITH_LAMBDA (5.0 / 6.0)
 #define SU_SMITH_REST 0.75
+
+/* How SU_TISSUE stiffens: in simple shear gamma its energy is mu/2 gamma^2 (1 + kappa/2 gamma^2) beside the log term,
+ * as that of fat to the same order: Ogden's law with one term and alpha = 20 (Comley and Fleck 2010, pig fat from 20 to
+ * 260 per second), whose quartic part is alpha^2/48 gamma^2. Dimensionless. */
+#define SU_TISSUE_STIFFENING (20.0 * 20.0 / 24.0)
 
 /* Volume of a rest tet over its neutral volume below which it has collapsed: the neutral shape, turned, stands in for
  * it (docs/formats.md, convention 8). */
@@ -39,6 +44,8 @@ int su_material_from_name(const char *name);
  *   stvk          mu |E|^2 + lambda/2 tr^2 E, E = (F'F - I)/2
  *   neohookean    stable neo-Hookean of Smith et al. 2018 with the log term, mu' = 4/3 mu, lambda' = lambda + 5/6 mu
  *   corotational  mu |F - R|^2 + lambda/2 tr^2(R'F - I), R the nearest proper rotation
+ *   tissue        neohookean + kappa mu/4 q^2, q = I_C - 2 J - 1, which is 2 |dev e|^2 of small strains: flesh that
+ *                 stiffens the more it is strained, and is neo-Hookean while it hardly is
  * F[9] row-major. */
 double su_material_energy(su_material material, double mu, double lambda, const double F[9]);
 /* P = d psi / d F, row-major. */

@@ -14,10 +14,13 @@
 #endif
 #define LAW_INLINE static inline __attribute__((always_inline))
 
+/* Whether the law is that of Smith et al., alone or with a term added to it. */
+LAW_INLINE bool LAW(smith)(su_material material) { return material == SU_NEOHOOKEAN || material == SU_TISSUE; }
+
 /* Lame's parameters become the law's own. */
 LAW_INLINE void LAW(parameters)(su_material material, LAW_REAL *mu, LAW_REAL *lambda)
 {
-    if (material == SU_NEOHOOKEAN) *lambda += SU_SMITH_LAMBDA * *mu, *mu *= SU_SMITH_MU;
+    if (LAW(smith)(material)) *lambda += SU_SMITH_LAMBDA * *mu, *mu *= SU_SMITH_MU;
 }
 
 /* C = d det F / d F */
@@ -46,13 +49,21 @@ LAW_INLINE void LAW(green_strain)(const LAW_REAL G[9], LAW_REAL E[9])
 }
 
 /* Stable neo-Hookean: P = c F + pressure C with c = mu (1 - 1/(I_C + 1)), C the cofactors, pressure = lambda (J -
- * alpha); d = dc/d(F:F) times two. square = I_C, j = J - 1. */
-LAW_INLINE void LAW(neohookean)(const LAW_REAL *mu, const LAW_REAL *lambda, const LAW_REAL *square, const LAW_REAL *j,
-                                LAW_REAL *c, LAW_REAL *d, LAW_REAL *pressure)
+ * alpha), and dP/dF = c 1 + d F F' + lambda C C' + pressure dC/dF, d = 2 mu/(I_C + 1)^2. square = I_C, j = J - 1.
+ * SU_TISSUE adds s/2 q (F - C), s = 2 kappa mu of Lame's mu, q = I_C - 2 J - 1, to P, which goes into c and pressure,
+ * and with that s (F - C)(F - C)' to the derivative: s is LAW(stiffening). */
+LAW_INLINE LAW_REAL LAW(stiffening)(const LAW_REAL *mu) { return 2.0 * SU_TISSUE_STIFFENING / SU_SMITH_MU * *mu; }
+
+LAW_INLINE void LAW(neohookean)(su_material material, const LAW_REAL *mu, const LAW_REAL *lambda,
+                                const LAW_REAL *square, const LAW_REAL *j, LAW_REAL *c, LAW_REAL *d, LAW_REAL *pressure)
 {
     LAW_REAL inverse = 1.0 / (*square + 1.0);
     *c = *mu * (1.0 - inverse), *d = 2.0 * *mu * inverse * inverse;
     *pressure = *lambda * *j - SU_SMITH_REST * *mu;
+    if (material == SU_TISSUE) {
+        LAW_REAL half = 0.5 * LAW(stiffening)(mu) * (*square - 2.0 * *j - 3.0);
+        *c += half, *pressure -= half;
+    }
 }
 
 /* The second Piola-Kirchhoff stress of StVK, from Green's strain in place. */
@@ -72,13 +83,17 @@ LAW_INLINE void LAW(energy)(su_material material, const LAW_REAL *mu, const LAW_
 {
     LAW_REAL square = G[0] * G[0], second, third, trace = G[0] + G[4] + G[8];
     UNROLL_FOR (int k = 1; k < 9; k++) square += G[k] * G[k];
-    if (material == SU_NEOHOOKEAN) {
+    if (LAW(smith)(material)) {
         LAW(volume_change)(G, &second, &third);
         LAW_REAL j = trace + second + third;              /* J - 1 */
         LAW_REAL quarter = 0.25 * (2.0 * trace + square); /* (I_C - 3)/4 */
         *energy =
             *mu * (0.5 * SU_SMITH_REST * square - SU_SMITH_REST * (second + third) + 0.5 * LAW_X_LESS_LOG1P(quarter)) +
             0.5 * *lambda * j * j;
+        if (material == SU_TISSUE) {
+            LAW_REAL q = square - 2.0 * (second + third); /* I_C - 2 J - 1 */
+            *energy += 0.125 * LAW(stiffening)(mu) * q * q;
+        }
     } else if (material == SU_STVK) {
         LAW_REAL E[9];
         LAW(green_strain)(G, E);
@@ -92,18 +107,18 @@ LAW_INLINE void LAW(energy)(su_material material, const LAW_REAL *mu, const LAW_
 }
 #endif
 
-/* P of F = G + I, exact zero at G = 0; not of SU_COROTATIONAL, whose stress needs the rotation or the singular vectors.
- * c, d, pressure: of LAW(neohookean), for the derivative to come. */
+/* P of F = G + I, exact zero at G = 0 (of neo-Hookean's); not of SU_COROTATIONAL, whose stress needs the rotation or
+ * the singular vectors. c, d, pressure: of LAW(neohookean), for the derivative to come. */
 LAW_INLINE void LAW(stress)(su_material material, const LAW_REAL *mu, const LAW_REAL *lambda, const LAW_REAL F[9],
                             const LAW_REAL G[9], LAW_REAL P[9], LAW_REAL *c, LAW_REAL *d, LAW_REAL *pressure)
 {
-    if (material == SU_NEOHOOKEAN) {
+    if (LAW(smith)(material)) {
         LAW_REAL C[9], second, third, j, square = F[0] * F[0];
         LAW(cofactors)(F, C);
         UNROLL_FOR (int k = 1; k < 9; k++) square += F[k] * F[k];
         LAW(volume_change)(G, &second, &third);
         j = G[0] + G[4] + G[8] + second + third;
-        LAW(neohookean)(mu, lambda, &square, &j, c, d, pressure);
+        LAW(neohookean)(material, mu, lambda, &square, &j, c, d, pressure);
         UNROLL_FOR (int k = 0; k < 9; k++) P[k] = *c * F[k] + *pressure * C[k];
     } else {
         LAW_REAL S[9];
@@ -123,8 +138,9 @@ LAW_INLINE void LAW(spectrum)(su_material material, const LAW_REAL *mu_of, const
 {
     LAW_REAL mu = *mu_of, lambda = *lambda_of, square = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
     LAW_REAL trace = 0.5 * (square - 3.0), stretch = s[0] + s[1] + s[2] - 3.0, j = s[0] * s[1] * s[2] - 1.0;
-    LAW_REAL c, d, pressure;
-    LAW(neohookean)(&mu, &lambda, &square, &j, &c, &d, &pressure);
+    LAW_REAL c, d, pressure, slope[3], stiffening = LAW(stiffening)(&mu);
+    LAW(neohookean)(material, &mu, &lambda, &square, &j, &c, &d, &pressure);
+    UNROLL_FOR (int k = 0; k < 3; k++) slope[k] = s[k] - s[(k + 1) % 3] * s[(k + 2) % 3]; /* (F - C), turned */
     UNROLL_FOR (int k = 0; k < 3; k++) {
         int a = (k + 1) % 3, b = (k + 2) % 3;
         LAW_REAL off = lambda; /* of corotational, as what follows */
@@ -136,10 +152,13 @@ LAW_INLINE void LAW(spectrum)(su_material material, const LAW_REAL *mu_of, const
             off = lambda * s[a] * s[b];
             break;
         case SU_NEOHOOKEAN:
+        case SU_TISSUE:
             twist[k] = c + pressure * s[k];
             flip[k] = c - pressure * s[k];
             A[4 * k] = c + d * s[k] * s[k] + lambda * s[a] * s[a] * s[b] * s[b];
             off = d * s[a] * s[b] + lambda * s[k] * s[k] * s[a] * s[b] + pressure * s[k];
+            if (material == SU_TISSUE)
+                A[4 * k] += stiffening * slope[k] * slope[k], off += stiffening * slope[a] * slope[b];
             break;
         case SU_COROTATIONAL:
             twist[k] = 2.0 * mu + (2.0 * lambda * stretch - 4.0 * mu) / LAW_LARGER(s[a] + s[b], SU_LEAST_STRETCH);

@@ -98,8 +98,9 @@ static void neohookean_first(const double F[9], const double C[9], int64_t count
     }
 }
 
-static void neohookean(double mu, double lambda, const double F[9], const su_direction_pairs *of, double *Q,
-                       double *scratch)
+/* With s of SU_TISSUE (0 of neo-Hookean): P gets s/2 q (F - C), q = I_C - 2 J - 1 with dq[A] = 2 (F - C):A. */
+static void smith(double mu, double lambda, double stiffening, const double F[9], const su_direction_pairs *of,
+                  double *Q, double *scratch)
 {
     int64_t count = of->count, pairs = of->pairs;
     const double *A = of->A, *B = of->B;
@@ -109,7 +110,8 @@ static void neohookean(double mu, double lambda, const double F[9], const su_dir
     double C[9], half[9], ic = 1;
     polar_cofactors(F, F, half);
     for (int i = 0; i < 9; i++) C[i] = 0.5 * half[i], ic += F[i] * F[i];
-    double q = lambda * (su_det3(F) - 1) - SU_SMITH_REST * mu;
+    double j = su_det3(F) - 1, pressed = 0.5 * stiffening * (ic - 2 * j - 4);
+    double q = lambda * j - SU_SMITH_REST * mu - pressed;
     double d1 = 2 * mu / (ic * ic), d2 = 8 * mu / (ic * ic * ic); /* dc[A] = d1 F:A; d2c = d1 A:B - d2 (F:A)(F:B) */
     neohookean_first(F, C, count, A, firstA);
     neohookean_first(F, C, count, B, firstB);
@@ -128,6 +130,10 @@ static void neohookean(double mu, double lambda, const double F[9], const su_dir
         for (int c = 0; c < 9; c++)
             AT(Q, c) = d1 * (fa * vb[c] + fb * va[c]) + c2 * F[c] + lambda * second * C[c] + ja * AT(xb, c) +
                        jb * AT(xa, c) + q * cross[c];
+        double qa = stiffening * (fa - AT(xa, 10)), qb = stiffening * (fb - AT(xb, 10));
+        double q2 = stiffening * (ab - second);
+        for (int c = 0; c < 9; c++)
+            AT(Q, c) += qa * (vb[c] - AT(xb, c)) + qb * (va[c] - AT(xa, c)) + q2 * (F[c] - C[c]);
     }
 }
 
@@ -210,7 +216,10 @@ void su_material_second_derivative(su_material material, double mu, double lambd
         stvk(mu, lambda, F, of, Q, scratch);
         return;
     case SU_NEOHOOKEAN:
-        neohookean(mu, lambda, F, of, Q, scratch);
+        smith(mu, lambda, 0, F, of, Q, scratch);
+        return;
+    case SU_TISSUE:
+        smith(mu, lambda, law_stiffening(&mu), F, of, Q, scratch);
         return;
     case SU_COROTATIONAL:
         corotational(mu, lambda, F, of, Q, scratch);

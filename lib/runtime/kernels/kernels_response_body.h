@@ -156,7 +156,7 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
 #define ENTRY(D, i, k) (*(floats *)((D) + SU_DERIVATIVE_LANES * UPPER(i, k)))
 
 /* D = sum over `terms` (a constant) of weighted x x', the weights already in wx. */
-INLINE void outer_products(int terms, const floats x[5][9], const floats wx[5][9], float *D)
+INLINE void outer_products(int terms, const floats (*x)[9], const floats (*wx)[9], float *D)
 {
     UNROLL_FOR (int i = 0; i < 9; i++)
         for (int j = i; j < 9; j++) {
@@ -197,20 +197,24 @@ INLINE void add_diagonal(const floats *c, float *D)
     UNROLL_FOR (int i = 0; i < 9; i++) ENTRY(D, i, i) += *c;
 }
 
-/* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors. Its eigenvalues for the pair without k are c + pressure
- * s_k on antisymmetric and c - pressure s_k on symmetric vectors of u and v (twists, flips): only one family can be
- * negative. */
-INLINE void neohookean_derivative(const floats F[9], const floats v[9], const floats *c_of, const floats *d_of,
-                                  const floats *lambda_of, const floats *pressure_of, bool project, float *D,
-                                  masks *bad)
+/* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors, and s (F - C)(F - C)' with s of SU_TISSUE. Its
+ * eigenvalues for the pair without k are c + pressure s_k on antisymmetric and c - pressure s_k on symmetric vectors of
+ * u and v (twists, flips): only one family can be negative. */
+INLINE void smith_derivative(su_material material, const floats F[9], const floats v[9], const floats *c_of,
+                             const floats *d_of, const floats *lambda_of, const floats *pressure_of,
+                             const floats *stiffening_of, bool project, float *D, masks *bad)
 {
-    floats c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, x[5][9], wx[5][9], *C = x[1];
+    floats c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, stiffening = *stiffening_of;
+    floats x[6][9], wx[6][9], *C = x[1];
+    const int terms = material == SU_TISSUE ? 3 : 2; /* before those of the projection */
     C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
     C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
     C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
     UNROLL_FOR (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
+    if (material == SU_TISSUE)
+        UNROLL_FOR (int k = 0; k < 9; k++) x[2][k] = F[k] - C[k], wx[2][k] = stiffening * x[2][k];
     if (project) {
-        floats u[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
+        floats u[9], s[3], weight[3], diagonal[3], off[3], slope[3], zero = {0};
         floats size = WHERE(p < 0, -p, p), sign = WHERE(p < 0, zero - 1.0f, zero + 1.0f);
         decompose_f(F, v, u, s);
         UNROLL_FOR (int k = 0; k < 3; k++) {
@@ -218,12 +222,18 @@ INLINE void neohookean_derivative(const floats F[9], const floats v[9], const fl
             weight[k] = 0.5f * WHERE(excess > 0, excess, zero);
             diagonal[k] = c + d * s[k] * s[k] + lambda * area * area;
             off[k] = d * area + lambda * s[k] * s[k] * area + p * s[k];
+            slope[k] = s[k] - area;
         }
+        if (material == SU_TISSUE)
+            UNROLL_FOR (int k = 0; k < 3; k++) {
+                diagonal[k] += stiffening * slope[k] * slope[k];
+                off[k] += stiffening * slope[(k + 1) % 3] * slope[(k + 2) % 3];
+            }
         indefinite_block(diagonal, off, bad);
-        pair_vectors(u, v, &sign, weight, x + 2, wx + 2);
-        outer_products(5, (const floats(*)[9])x, (const floats(*)[9])wx, D);
+        pair_vectors(u, v, &sign, weight, x + terms, wx + terms);
+        outer_products(terms + 3, (const floats(*)[9])x, (const floats(*)[9])wx, D);
     } else {
-        outer_products(2, (const floats(*)[9])x, (const floats(*)[9])wx, D);
+        outer_products(terms, (const floats(*)[9])x, (const floats(*)[9])wx, D);
     }
     add_diagonal(&c, D);
     static const int8_t pairs[18][3] = {{0, 4, 8}, {0, 8, 4}, {4, 8, 0}, {1, 5, 6}, {1, 6, 5}, {5, 6, 1},
@@ -367,12 +377,14 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         floats m = BOTH(volume[0] * mu[0], volume[1] * mu[1]), l = BOTH(volume[0] * lambda[0], volume[1] * lambda[1]);
         floats p = {0}, c, d;
         if (material != SU_STVK) p = BOTH(volume[0] * at[0].pressure, volume[1] * at[1].pressure);
-        if (material == SU_NEOHOOKEAN) {
+        if (law_smith(material)) {
+            floats stiffening =
+                BOTH(volume[0] * law_stiffening(mu), volume[1] * law_stiffening(mu + 1)); /* unused by neo-Hookean */
             c = BOTH(volume[0] * at[0].c, volume[1] * at[1].c), d = BOTH(volume[0] * at[0].d, volume[1] * at[1].d);
             if (project)
-                neohookean_derivative(Ff, vf, &c, &d, &l, &p, true, D, &indefinite);
+                smith_derivative(material, Ff, vf, &c, &d, &l, &p, &stiffening, true, D, &indefinite);
             else
-                neohookean_derivative(Ff, vf, &c, &d, &l, &p, false, D, &indefinite);
+                smith_derivative(material, Ff, vf, &c, &d, &l, &p, &stiffening, false, D, &indefinite);
         } else if (material == SU_STVK) {
             if (project)
                 stvk_derivative(Ff, Gf, vf, &m, &l, true, D, &indefinite);
@@ -449,6 +461,12 @@ static void respond(const su_response *what)
             respond_to(what, SU_NEOHOOKEAN, true);
         else
             respond_to(what, SU_NEOHOOKEAN, false);
+        return;
+    case SU_TISSUE:
+        if (derivative)
+            respond_to(what, SU_TISSUE, true);
+        else
+            respond_to(what, SU_TISSUE, false);
         return;
     case SU_COROTATIONAL:
         if (derivative)
