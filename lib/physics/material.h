@@ -16,9 +16,9 @@ typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL, SU_TISSUE } 
 #define SU_SMITH_LAMBDA (5.0 / 6.0)
 #define SU_SMITH_REST 0.75
 
-/* How SU_TISSUE stiffens: in simple shear gamma its energy is mu/2 gamma^2 (1 + kappa/2 gamma^2) beside the log term,
- * as that of fat to the same order: Ogden's law with one term and alpha = 20 (Comley and Fleck 2010, pig fat from 20 to
- * 260 per second), whose quartic part is alpha^2/48 gamma^2. Dimensionless. */
+/* kappa of SU_TISSUE, how it stiffens: in simple shear gamma its energy has the quartic part of Ogden's law with one
+ * term, mu alpha^2/96 gamma^4, at the alpha = 20 of fat (Comley and Fleck 2012, alike at all rates of strain).
+ * Dimensionless. */
 #define SU_TISSUE_STIFFENING (20.0 * 20.0 / 24.0)
 
 /* Volume of a rest tet over its neutral volume below which it has collapsed: the neutral shape, turned, stands in for
