@@ -776,7 +776,7 @@ class SuppleSettings(bpy.types.PropertyGroup):
     folder: StringProperty(name="Folder", subtype="DIR_PATH", default="//supple", description="Where the bake lies; baking again makes only what changed")
     program: StringProperty(name="Program", subtype="FILE_PATH", description="supple; empty: as in the add-on's preferences, else from PATH")
     action: PointerProperty(name="Action", type=bpy.types.Action, description="Bake this action over its frames; empty: the scene's frames as they are")
-    look: EnumProperty(name="Look", default="soft", items=[("firm", "Firm", "6 Hz, dies away fast"), ("soft", "Soft", "4 Hz"), ("jelly", "Jelly", "2.5 Hz, rings")])
+    look: EnumProperty(name="Look", default="soft", items=[("firm", "Firm", "6 Hz, dies away fast"), ("soft", "Soft", "3.5 Hz"), ("jelly", "Jelly", "2.5 Hz, rings")])
     amount: FloatProperty(name="Amount", default=1.0, min=0.01, max=100.0, soft_max=4.0, description="Motion so many times as large")
     frequency: FloatProperty(name="Frequency", default=0.0, min=0.0, max=1000.0, description="Of the lowest motion of thick flesh, Hz; 0: by the look")
     damping: FloatProperty(name="Damping", default=0.0, min=0.0, max=10.0, description="Ratio at the lowest frequency; 0: by the look")

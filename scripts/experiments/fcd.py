@@ -139,7 +139,7 @@ def materials(lab):
     np.save(f"{lab.work}/half.npy", np.where(middle < 0.5, 30.0, 1.0))
     if not lab.has("half.fit.npz"):
         copy(lab, "half")
-        lab.run("fit", "half.tet.npz", "half.poses.npz", "--frequency", 2.5, "--softness", "even", "--young-tets", "half.npy", "-o", "half.fit.npz")
+        lab.run("fit", "half.tet.npz", "half.poses.npz", "--frequency", 2.5, "--softness", "even", "--young-tets", "half.npy", "--material", "neohookean", "-o", "half.fit.npz")
     own = skinning(lab, "half", 5, 300)
     error = off(lab, "half", own, "shake")
     # the same flesh with the weights of an even bar
@@ -216,7 +216,8 @@ def embedding(lab):
         if not lab.has(f"{key}.fit.npz"):
             lab.run("mesh", "bar.poses.npz", "--tets", tets, "--bones", "bar.bones.txt", "-o", f"{key}.tet.npz")
             shutil.copy(f"{lab.work}/bar.poses.npz", f"{lab.work}/{key}.poses.npz")
-            lab.run("fit", f"{key}.tet.npz", f"{key}.poses.npz", "--frequency", 2.5, "--softness", "even", "-o", f"{key}.fit.npz")
+            lab.run("fit", f"{key}.tet.npz", f"{key}.poses.npz", "--frequency", 2.5, "--softness", "even", "--material", "neohookean", "-o",
+                    f"{key}.fit.npz")
         name = skinning(lab, key, 10, 100)
         tag = lab.sim(name, "shake", settings=STILL)
         lab.run("export", f"{name}.model.npz", "shake.anim.npz", f"{tag}.sim.npz", "--what", "displacement", "-o", f"{key}.npy")

@@ -148,7 +148,7 @@ class Lab:
 
     def flesh(self, key, poses, tets=TETS, fit=("--frequency", 4, "--rest", "posed"), shot=None):
         """poses, tet and fit with example poses at these values of the catalogue (its first is always one); the rest shape is the paper's
-        unless `fit` says otherwise, the material even."""
+        unless `fit` says otherwise, the material even and neo-Hookean: it has no law that stiffens."""
         character = self.character
         shot = shot or next(iter(character.shots))
         if self.has(f"{key}.fit.npz"):
@@ -157,7 +157,8 @@ class Lab:
         self.run("poses", f"{character.name}.catalogue.anim.npz", *(["--at", *at] if at else ["-m", 1]), "--shots",
                  f"{shot}.anim.npz", "-o", f"{key}.poses.npz")
         self.run("mesh", f"{key}.poses.npz", "--tets", tets, "--bones", f"{character.name}.bones.txt", "-o", f"{key}.tet.npz")
-        self.run("fit", f"{key}.tet.npz", f"{key}.poses.npz", *fit, "--softness", "even", "-o", f"{key}.fit.npz", "--stats", f"{key}.fit.json")
+        law = () if "--material" in fit else ("--material", "neohookean")
+        self.run("fit", f"{key}.tet.npz", f"{key}.poses.npz", *fit, *law, "--softness", "even", "-o", f"{key}.fit.npz", "--stats", f"{key}.fit.json")
 
     def basis(self, key, r, interpolation="corotated", modes=(), align=()):
         name = f"{key}.{r}.{interpolation}" + "".join(f".{a}" for a in align).replace("-", "")

@@ -123,11 +123,11 @@ done:
 }
 
 /* What is asked for; holds the defaults until the command line is read. */
-static settings set = {.material = SU_NEOHOOKEAN,
+static settings set = {.material = SU_TISSUE,
                        .smoothing = SU_SMOOTHING_LENGTH,
                        .gamma = 1e-3,
                        .residual = 0.2,
-                       .frequency = 4,
+                       .frequency = 3.5,
                        .poisson = 0.45,
                        .density = 1000};
 
@@ -138,7 +138,7 @@ static const su_option options[] = {
      .argument = "HZ",
      .low = 1e-3,
      .high = 1e4,
-     .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
+     .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 3.5 Hz)."},
     {.name = "softness",
      .kind = SU_OPT_CHOICE,
      .target = &set.softness.kind,
@@ -210,7 +210,8 @@ static const su_option options[] = {
      .target = &set.material,
      .argument = "NAME",
      .choices = SU_MATERIAL_NAMES,
-     .help = "material of the flesh (default: neohookean)."},
+     .help = "material of the flesh (default: tissue, which\n"
+             "stiffens as it is strained)."},
     {.name = "rest",
      .kind = SU_OPT_CHOICE,
      .target = &set.rest,
