@@ -169,7 +169,7 @@ static void test_fit_conventions(void **unused)
                 }
                 assert_true(fabs(x - fit.shapes[3 * (pose * tet.n + v) + i]) < 1e-12);
             }
-    assert_string_equal(json_string_value(json_object_get(fit.file.meta, "material")), "neohookean");
+    assert_string_equal(json_string_value(json_object_get(fit.file.meta, "material")), "tissue");
     assert_int_equal(json_array_size(json_object_get(fit.file.meta, "pose_digests")), 3);
     assert_string_equal(json_string_value(json_array_get(json_object_get(fit.file.meta, "param_names"), 0)), "bend");
     su_tet_free(&tet), su_fit_free(&fit), su_poses_free(&poses);
@@ -185,8 +185,8 @@ static void test_modes_conventions(void **unused)
     assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
     assert_int_equal(su_modes_load(in_folder("bar.modes.npz"), &modes, NULL), SU_OK);
     assert_true(modes.k == 3 && modes.r == 24 && modes.linear == 8 && modes.d == 1);
-    /* --frequency 4 at the neutral pose */
-    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);
+    /* the default, 3.5 Hz at the neutral pose */
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (7 * acos(-1.0)) - 1) < 1e-6);
     double *mass = calloc((size_t)tet.n, sizeof *mass);
     for (int64_t e = 0; e < tet.t; e++)
         for (int a = 0; a < 4; a++) mass[tet.tets[4 * e + a]] += 1000 * (4.0 / (12 * 4 * 4 * 6)) / 4;
@@ -314,7 +314,7 @@ static void test_painted_muscle(void **unused)
                     stiff.young[2 * stiff.t + e] < 8 * E * (1 + 1e-12));
     }
     assert_true(least >= 0.3 && least < 0.301 && most <= 0.4 && most > 0.399);
-    assert_true(fabs(sqrt(after.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);
+    assert_true(fabs(sqrt(after.eigenvalues[0]) / (7 * acos(-1.0)) - 1) < 1e-6);
     su_fit_free(&soft), su_fit_free(&stiff), su_modes_free(&before), su_modes_free(&after);
 }
 
@@ -346,12 +346,12 @@ static void test_material_options(void **unused)
     assert_true(fit.young[0] == 1e5 && fit.young[t] == 3e5 && fit.young[3 * t - 1] == 1e5);
     assert_true(fit.density[0] == 1000 && fit.density[t - 1] == 3000 && fit.poisson[0] > 0.39);
     su_fit_free(&fit);
-    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --frequency 4 --density-tets tip.csv -o m.fit.npz && "
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --frequency 5 --density-tets tip.csv -o m.fit.npz && "
                          "supple-modes -r 10 bar.tet.npz m.fit.npz -o m.modes.npz"),
                      0);
     su_modes modes;
     assert_int_equal(su_modes_load(in_folder("m.modes.npz"), &modes, NULL), SU_OK);
-    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6); /* the heavy tip counts */
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (10 * acos(-1.0)) - 1) < 1e-6); /* the heavy tip counts */
     su_modes_free(&modes);
     /* one pose a job gives the same bits */
     assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute -o m.fit.npz && "
@@ -559,7 +559,7 @@ static void test_unheld(void **unused)
             else
                 assert_true(fabs(value / without.eigenvalues[6 * p + k - 6] - 1) < 1e-6);
         }
-    assert_true(fabs(sqrt(without.eigenvalues[0]) / (8 * acos(-1.0)) - 1) <
+    assert_true(fabs(sqrt(without.eigenvalues[0]) / (7 * acos(-1.0)) - 1) <
                 1e-6); /* --frequency means the elastic one */
     su_tet_free(&tet), su_modes_free(&without), su_modes_free(&with);
 }

@@ -91,7 +91,7 @@ static void check_with(skin s, int tets, int linear)
                   sqrt(modes.eigenvalues[modes.linear]) / (2 * M_PI));
     assert_true(residual <= 0.002);
     assert_int_equal(collapsed, 0);
-    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (2 * M_PI) - 4) < 0.01);
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (2 * M_PI) - 3.5) < 0.01);
     su_fit_free(&fit);
     su_modes_free(&modes);
     skin_free(&s);

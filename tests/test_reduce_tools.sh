@@ -147,7 +147,7 @@ t, f, b, M = (np.load('c.%s.npz' % k) for k in ('tet', 'fit', 'basis', 'model'))
 meta = json.loads(zipfile.ZipFile('c.model.npz').read('meta.json'))
 assert max(e['rms'] for e in meta['training_error']) <= 0.02 and len(meta['training_error']) == 3
 assert max(e['rms'] for e in meta['training_error_inertia']) <= 0.02
-assert meta['sample_amplitude'] == 0.05 and meta['material'] == 'neohookean' and meta['frequency'] > 0
+assert meta['sample_amplitude'] == 0.05 and meta['material'] == 'tissue' and meta['frequency'] > 0
 c, w = M['cubature_tets'], M['cubature_weights']
 assert w.min() >= 0 and np.all(w.max(0) > 0) and np.all(np.diff(c) > 0) and c.max() < len(t['tets']) and w.shape == (3, len(c))
 v, z = M['inertia_vertices'], M['inertia_weights']

@@ -25,16 +25,16 @@ static int by_half(const void *a, const void *b)
     return (x->half > y->half) - (x->half < y->half);
 }
 
-/* H: the half-thickness that THICK_SHARE of the soft volume stays below: volume by 1/s, as the work of a load goes, s
- * what the joints make of it (log s in `hard`). A head may be most of a character, and says nothing of its belly; where
- * it is all of it but the wings, they are no flesh. */
+/* H: the half-thickness that THICK_SHARE of the soft volume stays below: volume by 1/s^2, as squared motion under a
+ * load goes, s what its joints make of it (log s in `hard`). A head may be most of a character, and says nothing of its
+ * belly. */
 static su_status thick_flesh(const su_tets *mesh, const double *half, const double *hard, double *H, su_error *err)
 {
     thick_tet *list;
     double total = 0, sum = 0;
     SU_TRY(SU_ALLOC(&list, mesh->t, "flesh thickness", err));
     for (int64_t e = 0; e < mesh->t; e++) {
-        list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e) * exp(-hard[e])};
+        list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e) * exp(-2 * hard[e])};
         total += list[e].volume;
     }
     su_sort(list, (size_t)mesh->t, sizeof *list, by_half);

@@ -20,7 +20,7 @@ typedef struct su_body_skin {
 
 /* factor (t) on Young's modulus, 1 in thick flesh, smooth: the joints' stiffness s, blended in its logarithm by the
  * skinning weights and spread like paint (fem/paint.h); with `thickness` times
- *   (H/h)^2 where the local half-thickness h is below H, that of the thickest quarter of the soft volume (V/s). A
+ *   (H/h)^2 where the local half-thickness h is below H, that of the thickest quarter of the soft volume (V/s^2). A
  * beam of half-thickness h and length L swings with h/L^2 sqrt(E/rho), so with E ~ h^-2 a thin part swings no lower
  * than a thick one as long as it; (h/H)^2 where it is above H, to the power of 1 - 1/s. What joints call hard is held
  * inside (geometry/held.h), and a layer of c h on that core swings with sqrt(E/rho) / (c h): with E ~ h^2 a large skull

@@ -25,13 +25,14 @@ static const part_words parts[] = {
      " head forehead skull cranium jaw chin face eye eyeball eyelid eyebrow brow lid lip mouth teeth tooth fang "
      "tongue nose nostril muzzle snout beak hair braid ponytail bang beard mustache horn antler tusk antenna "
      "hat helmet crown hood glasses hand wrist palm finger thumb index middle ring pinky foot feet toe ankle "
-     "ball heel hoof paw claw talon nail pastern fetlock fin weapon sword axe shield gun staff bow prop item "
+     "ball heel hoof paw claw talon nail pastern fetlock fin wing feather weapon sword axe shield gun staff bow prop "
+     "item "
      "handslot "
      "tete kopf cabeza cabeca testa crane schadel machoire kiefer mandibula visage gesicht oeil auge ojo olho occhio "
      "nez nase nariz naso bouche mund boca bocca langue zunge lengua lingua cheveu haar pelo cabello cabelo capelli "
      "maindroite maingauche mano mao doigt dedo dito pouce daumen pulgar pollice polegar poignet handgelenk muneca "
      "polso pied fus fuss pie piede orteil zehe cheville knochel tobillo caviglia tornozelo sabot huf griffe kralle "
-     "epee schwert espada spada bouclier escudo scudo chapeau sombrero "},
+     "aile flugel ala asa epee schwert espada spada bouclier escudo scudo chapeau sombrero "},
     {&LIMB, " forearm lowerarm shin lowerleg knee elbow hock "
             "avantbras unterarm antebrazo antebraco avambraccio unterschenkel schienbein genou knie rodilla joelho "
             "ginocchio coude ellbogen codo cotovelo gomito "},
