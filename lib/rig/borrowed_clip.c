@@ -334,6 +334,20 @@ static const char *keep_text(su_arena *arena, const char *text)
     return copy ? strcpy(copy, text) : NULL;
 }
 
+/* Joints that the skins of a scene follow; -1: not enough memory. */
+static int64_t joints_of_skins(su_scene *scene)
+{
+    bool *joint = su_arena_alloc(&scene->arena, scene->nodes, sizeof *joint);
+    int64_t count = 0;
+    if (!joint) return -1;
+    for (int64_t m = 0; m < scene->meshes; m++)
+        for (int64_t b = 0; b < scene->mesh[m].bones; b++) {
+            bool *at = &joint[scene->mesh[m].bone[b].node];
+            count += !*at, *at = true;
+        }
+    return count;
+}
+
 su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
                          su_borrowed *report, su_error *err)
 {
@@ -400,6 +414,15 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
             "clip '%s' moves nothing of the character: none of its %lld nodes is there by name; put the motion on "
             "the character in another program, which can map names, and export that",
             clip->name, (long long)report->missing);
+    int64_t joints = joints_of_skins(scene);
+    double least = SU_HARDLY_THE_SAME * (double)(report->joints + report->missing);
+    if ((double)report->joints < least && (double)report->joints < SU_HARDLY_THE_SAME * (double)joints &&
+        out->morph_channels == 0)
+        return su_fail(
+            err, SU_INPUT,
+            "clip '%s' is another skeleton's: of its %lld nodes %lld are there by name, '%s' for one is not; "
+            "put the motion on the character in another program, which can map names, and export that",
+            clip->name, (long long)(report->joints + report->missing), (long long)report->joints, report->one);
     if (from->frame_rate > 0.0) scene->frame_rate = from->frame_rate;
     return SU_OK;
 }

@@ -15,7 +15,8 @@ typedef struct su_borrowed {
     const char *called;   /* a node whose name differs in front, where they are known by what is behind; NULL: none */
     const char *here;     /* the rig's own name for it */
 } su_borrowed;
-#define SU_ELSEWHERE 0.02 /* of the larger of the two distances to the parent */
+#define SU_HARDLY_THE_SAME 0.25 /* of the nodes that a clip moves, and of the joints of the rig's skins */
+#define SU_ELSEWHERE 0.02       /* of the larger of the two distances to the parent */
 
 /* Tracks of `clip` for the nodes of `scene` that have the same names (or the same behind "namespace:"), the k-th of a
  * name for the k-th. Where none has, programs may have put other words in front of all, and where most have not,
@@ -25,7 +26,7 @@ typedef struct su_borrowed {
  * the body. Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints
  * in place. What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts.
  * The clip is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then.
- * SU_INPUT where no node is found. */
+ * SU_INPUT where no node is found, or hardly any (SU_HARDLY_THE_SAME). */
 su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
                          su_borrowed *report, su_error *err);
 
