@@ -48,6 +48,7 @@ class Rig:
     """Lengths in file units of 1 cm; the long axis of the tube is the up axis."""
 
     def __init__(self, kind):
+        self.kind = kind
         self.up = up = "z" if kind.endswith("-z") else "y"
         self.pivot = [(0, 0, 0), (3, 7, 0) if "-pivot" in kind else (0, 0, 0), (0, 0, 0)]
         at = np.arange(RINGS * 4)
@@ -217,7 +218,8 @@ def fbx_tree(rig):
     objects.append(("Geometry", [geometry, "Geometry::tube", "Mesh"],
                     [("Vertices", [rig.points.ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])] + layers))
     links.append(("OO", geometry, mesh))
-    objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], [])]))
+    said = [("SkinningType", [name], []) for word, name in (("-dual", "DualQuaternion"), ("-blend", "Blend")) if word in rig.kind]
+    objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], []), *said]))
     links.append(("OO", skin, geometry))
     if rig.shape is not None:
         blend, channel, shape = new(), new(), new()

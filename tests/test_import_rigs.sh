@@ -143,6 +143,15 @@ ok $? "but not those of another skeleton"
 supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
     ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
 ok $? "--skinning dqs blends dual quaternions"
+for kind in fbx fbx-text; do
+    "$python" "$here/rig_files.py" write $kind-dual $kind-dual.fbx && supple import $kind-dual.fbx --clip bend --progress none -o x.npz 2>log.txt &&
+        "$python" "$here/rig_files.py" check $kind x.npz dqs && grep -q "skins blend dual quaternions, and so it is here" log.txt &&
+        supple import -q $kind-dual.fbx --clip bend --skinning lbs --progress none -o x.npz && "$python" "$here/rig_files.py" check $kind x.npz bend
+    ok $? "$kind: a skin that says it blends dual quaternions"
+    "$python" "$here/rig_files.py" write $kind-blend $kind-blend.fbx && supple import $kind-blend.fbx --clip bend --progress none -o x.npz 2>log.txt &&
+        "$python" "$here/rig_files.py" check $kind x.npz bend && grep -q "warning: 1 of 1 skins blend dual quaternions, some at some of their vertices" log.txt
+    ok $? "$kind: one that does at some vertices is told"
+done
 # Where the skin really is: the rig's own positions with something that no skinning does, in the file's space, unit and order.
 supple import -q fbx-z.fbx --clip bend --progress none -o plain.npz && supple export -q --rig plain.npz -o rig.npy && "$python" - <<'PY' &&
 import struct

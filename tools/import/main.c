@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* What is asked for; holds the defaults until the command line is read. */
-static options o = {.start = NAN, .end = NAN, .number = NAN, .scale = 1.0, .neutral_frame = -1};
+static options o = {.start = NAN, .end = NAN, .number = NAN, .scale = 1.0, .neutral_frame = -1, .skinning = -1};
 
 static const su_option table[] = {
     {.name = "clip",
@@ -84,7 +84,8 @@ static const su_option table[] = {
      .target = &o.skinning,
      .argument = "WAY",
      .choices = SU_SKINNING_NAMES,
-     .help = "lbs: linear blend skinning (default), dqs: dual quaternions."},
+     .help =
+         "lbs: linear blend skinning, dqs: dual quaternions (default: as the file says, which FBX does, else lbs)."},
     {.name = "points",
      .kind = SU_OPT_TEXT,
      .target = &o.points,

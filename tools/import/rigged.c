@@ -384,6 +384,27 @@ static su_status make_meta(su_tool *tool, const options *o, const char *path, bo
     return SU_OK;
 }
 
+/* Of SU_SKINNING_NAMES: what was asked for, else what all skins of the file are. */
+static int skinning_of(su_tool *tool, const options *o, const su_scene *scene)
+{
+    int64_t skins = 0, dual = 0, mixed = 0;
+    if (o->skinning >= 0) return o->skinning;
+    for (int64_t m = 0; m < scene->meshes; m++) {
+        if (scene->mesh[m].bones == 0) continue;
+        skins++, dual += scene->mesh[m].skinning == SU_SCENE_DUAL, mixed += scene->mesh[m].skinning == SU_SCENE_MIXED;
+    }
+    if (dual > 0 && dual == skins) {
+        su_note(tool, "the file's skins blend dual quaternions, and so it is here (--skinning lbs: linearly)");
+        return 1;
+    }
+    if (dual + mixed > 0)
+        su_warn(tool,
+                "%lld of %lld skins blend dual quaternions%s, by the file; all are blended linearly here (--skinning "
+                "dqs: all by dual quaternions)",
+                (long long)(dual + mixed), (long long)skins, mixed ? ", some at some of their vertices" : "");
+    return 0;
+}
+
 su_status import_scene(su_tool *tool, const options *o, const char *path)
 {
     su_status status = SU_OK;
@@ -424,7 +445,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         su_error_context(&tool->err, "%s: ", path);
         goto done;
     }
-    take.dual = o->skinning;
+    take.dual = skinning_of(tool, o, &scene);
     if (o->points) {
         SU_GO(su_sequence_open(o->points, NULL, &shown, &tool->err));
         SU_GO(su_take_show(&take, shown, o->points, &tool->err));

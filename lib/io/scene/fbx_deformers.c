@@ -23,6 +23,7 @@ typedef struct object {
     const char *name; /* of a model */
     size_t length;
     double percent;
+    int32_t skinning; /* of a skin */
     int64_t fulls, numbers, points;
     double *full, *transform;
     int32_t *point; /* of a shape */
@@ -79,6 +80,13 @@ static object_kind deformer_kind(const char *name, size_t length)
     return OTHER;
 }
 
+/* SkinningType: "Linear", "Rigid", "DualQuaternion" or "Blend" */
+static int32_t skinning_named(const char *name, size_t length)
+{
+    if (su_fbx_key_is(name, length, "DualQuaternion")) return SU_SCENE_DUAL;
+    return su_fbx_key_is(name, length, "Blend") ? SU_SCENE_MIXED : SU_SCENE_LINEAR;
+}
+
 /* ---- binary ---- */
 
 static double number(su_fbx_property p)
@@ -110,7 +118,10 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *rec,
     if (!su_fbx_is_named(rec, "Deformer") || kind.type != 'S') return;
     made = add_object(l, id, deformer_kind((const char *)kind.data, kind.length));
     for (size_t at = rec->children; made && su_fbx_open_record(r, at, rec->end, &child); at = child.end) {
-        if (su_fbx_is_named(&child, "DeformPercent")) made->percent = number(su_fbx_property_at(r, &child, 0));
+        su_fbx_property said = su_fbx_property_at(r, &child, 0);
+        if (su_fbx_is_named(&child, "SkinningType") && said.type == 'S')
+            made->skinning = skinning_named((const char *)said.data, said.length);
+        if (su_fbx_is_named(&child, "DeformPercent")) made->percent = number(said);
         if (su_fbx_is_named(&child, "FullWeights"))
             made->full = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->fulls);
         if (su_fbx_is_named(&child, "Transform"))
@@ -186,6 +197,10 @@ static void read_text(const char *text, listing *l)
         read_text_object(key, length, at, l);
         if (last && last->kind == GEOMETRY && su_fbx_key_is(key, length, "Indexes")) /* only shapes have them */
             last->point = su_fbx_text_array(at, l->arena, true, &last->points);
+        if (last && last->kind == SKIN && su_fbx_key_is(key, length, "SkinningType")) {
+            const char *name = su_fbx_string_in_line(at, &name_length);
+            if (name) last->skinning = skinning_named(name, name_length);
+        }
         if (!last || (last->kind != CLUSTER && last->kind != CHANNEL)) continue;
         if (su_fbx_key_is(key, length, "DeformPercent")) last->percent = strtod(value, NULL);
         if (su_fbx_key_is(key, length, "FullWeights"))
@@ -302,7 +317,10 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
         object *geometry = next_child(&l, l.object[i].id, GEOMETRY, &at), *skin, *blend;
         if (!geometry) continue;
         at = -1;
-        while (!made.bone && (skin = next_child(&l, geometry->id, SKIN, &at))) read_bind(&l, skin->id, &made);
+        while (!made.bone && (skin = next_child(&l, geometry->id, SKIN, &at))) {
+            read_bind(&l, skin->id, &made);
+            made.skinning = skin->skinning;
+        }
         at = -1;
         while ((blend = next_child(&l, geometry->id, BLEND, &at))) read_channels(&l, blend->id, &made);
         if (!made.bone && made.channels == 0) continue;

@@ -26,7 +26,8 @@ typedef struct su_fbx_mesh {
     size_t length;
     const char *bone; /* the model of its first cluster; NULL: it has no skin */
     size_t bone_length;
-    double bind[16]; /* its node to that bone, when it was bound */
+    double bind[16];  /* its node to that bone, when it was bound */
+    int32_t skinning; /* su_scene_skinning, of the skin of that cluster */
     int64_t channels;
     su_fbx_channel *channel; /* in the order in which assimp has their shapes */
 } su_fbx_mesh;

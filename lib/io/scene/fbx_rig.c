@@ -173,6 +173,7 @@ int su_fbx_complete(su_scene *scene, const char *data, size_t size)
         if ((mesh->bones == 0 && mesh->shapes == 0) || !first) continue;
         for (int64_t k = 0; k < count; k++) {
             if (!has_name(scene, node, file[k].name, file[k].length)) continue;
+            mesh->skinning = file[k].skinning;
             if (file[k].bone && mesh->bones > 0) bind_mesh(scene, node, mesh, &file[k]);
             if (mesh->shapes > 0 && set_shapes(scene, node, mesh, &file[k])) return 1;
             break;

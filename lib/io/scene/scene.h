@@ -28,6 +28,10 @@ typedef struct su_scene_bone {
     int64_t first, count;    /* range of the influence arrays */
 } su_scene_bone;
 
+/* How a mesh's skin blends its joints: linearly, which formats do that say nothing; by dual quaternions; or by both,
+ * vertex by vertex. */
+typedef enum su_scene_skinning { SU_SCENE_LINEAR, SU_SCENE_DUAL, SU_SCENE_MIXED } su_scene_skinning;
+
 typedef struct su_scene_mesh {
     const char *name;
     int64_t vertices, polygons, corners, bones, influences, shapes;
@@ -43,6 +47,7 @@ typedef struct su_scene_mesh {
     const char **shape_names;  /* (shapes) */
     double *shape_defaults;    /* (shapes) weight where no channel sets it */
     double *shape_positions;   /* (shapes,vertices,3) absolute */
+    int32_t skinning;          /* su_scene_skinning, what the file says */
     int64_t control_points;    /* 0: vertices are the file's own */
     int32_t *control_point;    /* (vertices) the file's own vertex, where the reader gave each corner one; NULL: none */
     int32_t *source_polygon;   /* (polygons) the file's own polygon; with control_point */

@@ -87,6 +87,7 @@ static void move_mesh(stream *s, su_scene_mesh *mesh)
     move_count(s, &mesh->bones);
     move_count(s, &mesh->influences);
     move_count(s, &mesh->shapes);
+    move_bytes(s, &mesh->skinning, sizeof mesh->skinning);
     if (s->failed || mesh->vertices > INT32_MAX || mesh->shapes > 65535) {
         s->failed = 1;
         return;
