@@ -423,6 +423,26 @@ static void test_mass_pca(void **unused)
     assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, 0, NULL, &err), SU_INPUT);
 }
 
+/* A short stiff direction counts by its energy: by mass alone e_1 is longer, but leaving e_2 costs ten thousand times
+ * the energy of leaving e_1. */
+static void test_balanced_pca(void **unused)
+{
+    (void)unused;
+    const double mass[3] = {1, 4, 1};
+    int64_t start[4] = {0, 1, 2, 3}, row[3] = {0, 1, 2};
+    double stiffness[3] = {1, 1, 1e6};
+    const su_sparse K = {.size = 3, .entries = 3, .start = start, .row = row, .value = stiffness};
+    for (int rounds = 0; rounds <= 4; rounds += 4) {
+        double v[6] = {1, 0, 0}, candidates[6] = {2, 0.05, 0, 1, 0, 0.08};
+        su_balance balance = {.stiffness = &K, .rounds = rounds, .threads = 1};
+        assert_int_equal(su_balanced_pca(3, mass, &balance, 1, v, 2, candidates, 1, 0, NULL, NULL), SU_OK);
+        const double expected[6] = {1, 0, 0, 0, rounds ? 0 : 0.5, rounds ? 1 : 0};
+        for (int i = 0; i < 6; i++) assert_true(fabs(v[i] - expected[i]) < 1e-12);
+        /* left is 0.05 e_1, whose squares in M and K are 0.01 and 0.0025 */
+        assert_true(fabs(balance.kappa - (rounds ? 4 : 0)) < 1e-9);
+    }
+}
+
 /* ||K Phi q - f|| / ||f|| of the static problem K u = M a solved within the modes. */
 static double static_residual(const body *b, int64_t r, const double *modes, const double *a)
 {
@@ -514,7 +534,7 @@ int main(void)
         cmocka_unit_test(test_cantilever),      cmocka_unit_test(test_free_bar),
         cmocka_unit_test(test_partly_held),     cmocka_unit_test(test_basis),
         cmocka_unit_test(test_uncoupled_limbs), cmocka_unit_test(test_derivatives_in_span),
-        cmocka_unit_test(test_mass_pca),        cmocka_unit_test(test_responses),
-        cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_mass_pca),        cmocka_unit_test(test_balanced_pca),
+        cmocka_unit_test(test_responses),       cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

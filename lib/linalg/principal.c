@@ -159,36 +159,149 @@ static void remove_span(int64_t size, int64_t count, const double *v, int64_t co
     }
 }
 
-/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a
- * second orthonormalization takes out what its squared condition costs. */
-su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
+/* Candidates on their way to directions, in the scaled variables M^1/2 v, where the mass product is the plain one. */
+typedef struct directions {
+    int64_t size, candidate_count, wanted;
+    const double *root;   /* (size) M^1/2 */
+    double *candidates;   /* (candidate_count,size), without the span of what there is */
+    double *gram;         /* (candidate_count,candidate_count); then its eigenvectors */
+    double *values;       /* (candidate_count) ascending */
+    double *coefficients; /* room */
+    double longest;       /* square of the longest candidate */
+} directions;
+
+/* out (columns of the candidates): K of candidates from `first` on, in the scaled variables. */
+static su_status stiff_block(const directions *d, const su_balance *balance, int64_t first, int64_t columns,
+                             double *room, double *out, su_error *err)
 {
-    double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
-    int n = (int)size, c = (int)candidate_count, w = (int)wanted;
+    const double *from = d->candidates + first * d->size;
+    for (int64_t k = 0; k < columns * d->size; k++) room[k] = from[k] / d->root[k % d->size];
+    SU_TRY(su_sparse_multiply_many(balance->stiffness, columns, room, out, balance->threads, err));
+    for (int64_t k = 0; k < columns * d->size; k++) out[k] /= d->root[k % d->size];
+    return SU_OK;
+}
+
+/* stiff (candidate_count,candidate_count): products of the candidates in K. */
+static su_status stiff_products(const directions *d, const su_balance *balance, double *stiff, su_error *err)
+{
+    enum { COLUMNS = 32 }; /* at once */
+    double *room = NULL, *block = NULL;
+    int64_t c = d->candidate_count;
+    su_status status;
+    SU_GO(
+        SU_ALLOC_ALL("principal directions", err, SU_WANT(room, COLUMNS * d->size), SU_WANT(block, COLUMNS * d->size)));
+    for (int64_t first = 0; first < c; first += COLUMNS) {
+        int64_t columns = c - first < COLUMNS ? c - first : COLUMNS;
+        SU_GO(stiff_block(d, balance, first, columns, room, block, err));
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)c, (int)columns, (int)d->size, 1, d->candidates,
+                    (int)d->size, block, (int)d->size, 0, stiff + first * c, (int)c);
+    }
+    status = SU_OK;
+done:
+    free(room), free(block);
+    return status;
+}
+
+/* Sum of x' A x over the first `count` of the vectors, of the lower triangle of A. */
+static double left_in(int64_t size, const double *A, int64_t count, const double *vectors, double *room)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double *x = vectors + k * size;
+        cblas_dsymv(CblasColMajor, CblasLower, (int)size, 1, A, (int)size, x, 1, 0, room, 1);
+        sum += cblas_ddot((int)size, x, 1, room, 1);
+    }
+    return sum;
+}
+
+/* Eigenpairs of the candidates' products in M + kappa K: log m + log k, m and k what is left in either, is concave in
+ * both, so that directions that leave least of m / m_0 + k / k_0 lower it. */
+static su_status balanced_eigenvectors(directions *d, su_balance *balance, su_error *err)
+{
+    int64_t c = d->candidate_count, square = c * c, left = c > d->wanted ? c - d->wanted : 0;
+    double *mass = NULL, *stiff = NULL, stiffest = 0;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("principal directions", err, SU_WANT(mass, square), SU_WANT(stiff, square)));
+    memcpy(mass, d->gram, (size_t)square * sizeof *mass);
+    if (balance->rounds > 0 && left > 0) SU_GO(stiff_products(d, balance, stiff, err));
+    balance->kappa = 0;
+    SU_GO(su_eigen_symmetric(c, d->gram, d->values, err));
+    for (int64_t k = 0; k < balance->rounds && left > 0; k++) {
+        double in_mass = left_in(c, mass, left, d->gram, d->coefficients),
+               in_stiffness = left_in(c, stiff, left, d->gram, d->coefficients);
+        if (!(in_mass > 0 && in_stiffness > 0)) break;
+        balance->kappa = in_mass / in_stiffness;
+        for (int64_t i = 0; i < square; i++) d->gram[i] = mass[i] + balance->kappa * stiff[i];
+        SU_GO(su_eigen_symmetric(c, d->gram, d->values, err));
+    }
+    for (int64_t k = 0; k < c; k++) stiffest = fmax(stiffest, stiff[k * c + k]);
+    d->longest += balance->kappa * stiffest;
+done:
+    free(mass), free(stiff);
+    return status;
+}
+
+/* out (wanted,size): the leading eigenvectors, made orthonormal in M beside the `count` vectors of v. Directions come
+ * from the Gram matrix; a second orthonormalization takes out what its squared condition costs. */
+static su_status make_directions(directions *d, int64_t count, const double *v, double *out, su_error *err)
+{
+    int n = (int)d->size, c = (int)d->candidate_count, w = (int)d->wanted;
+    double *chosen;
+    SU_TRY(SU_ALLOC(&chosen, d->wanted * d->wanted, "principal directions", err));
+    su_status status = SU_OK;
+    for (int64_t k = 0; k < d->wanted; k++) {
+        double *direction = d->gram + (d->candidate_count - 1 - k) * d->candidate_count;
+        double scale = 1 / sqrt(d->values[d->candidate_count - 1 - k]);
+        for (int64_t i = 0; i < d->candidate_count; i++) direction[i] *= scale;
+        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, d->candidates, n, direction, 1, 0, out + k * d->size, 1);
+    }
+    remove_span(d->size, count, v, d->wanted, out, d->coefficients);
+    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
+            break;
+        }
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
+    }
+    free(chosen);
+    return status;
+}
+
+/* In M, or with a balance in M + kappa K. */
+static su_status pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
+                     int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
+                     su_error *err)
+{
+    double *root = NULL;
+    int n = (int)size, c = (int)candidate_count;
+    directions d = {.size = size, .candidate_count = candidate_count, .wanted = wanted, .candidates = candidates};
     su_status status;
     if (wanted == 0) return SU_OK;
     SU_GO(SU_ALLOC_ALL("principal directions", err, SU_WANT(root, size),
-                       SU_WANT(gram, candidate_count * candidate_count), SU_WANT(values, candidate_count),
-                       SU_WANT(chosen, wanted * wanted), SU_WANT(coefficients, count * candidate_count + 1)));
+                       SU_WANT(d.gram, candidate_count * candidate_count), SU_WANT(d.values, candidate_count),
+                       SU_WANT(d.coefficients, (count + 1) * candidate_count + 1)));
+    d.root = root;
     for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
     for (int64_t k = 0; k < candidate_count; k++)
         for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
-    double longest = 0;
     for (int64_t k = 0; k < candidate_count; k++)
-        longest = fmax(longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
-    remove_span(size, count, v, candidate_count, candidates, coefficients);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
-    SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
-    double floor = shortest > 0      ? shortest * shortest * longest
-                   : candidate_count ? ROUNDING * values[candidate_count - 1]
+        d.longest = fmax(d.longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
+    remove_span(size, count, v, candidate_count, candidates, d.coefficients);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, d.gram, c);
+    if (balance)
+        SU_GO(balanced_eigenvectors(&d, balance, err));
+    else
+        SU_GO(su_eigen_symmetric(candidate_count, d.gram, d.values, err));
+    double floor = shortest > 0      ? shortest * shortest * d.longest
+                   : candidate_count ? ROUNDING * d.values[candidate_count - 1]
                                      : 0;
     int64_t rank = 0;
-    while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
-    if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
-    if (wanted > rank) {
+    while (rank < candidate_count && d.values[candidate_count - 1 - rank] > floor) rank++;
+    if (got) *got = d.wanted = wanted < rank ? wanted : rank;
+    if (d.wanted > rank) {
         status = su_fail(err, SU_INPUT,
                          "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
                          "modes or for more linear ones",
@@ -196,30 +309,25 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
         goto done;
     }
     status = SU_OK;
-    if (wanted == 0) goto back;
-    double *out = v + count * size;
-    for (int64_t k = 0; k < wanted; k++) {
-        double *direction = gram + (candidate_count - 1 - k) * candidate_count;
-        double scale = 1 / sqrt(values[candidate_count - 1 - k]);
-        for (int64_t i = 0; i < candidate_count; i++) direction[i] *= scale;
-        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
-    }
-    remove_span(size, count, v, wanted, out, coefficients);
-    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
-        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
-        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
-            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
-            goto done;
-        }
-        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
-    }
-back:
-    for (int64_t k = 0; k < count + wanted; k++) {
+    if (d.wanted > 0) SU_GO(make_directions(&d, count, v, v + count * size, err));
+    for (int64_t k = 0; k < count + d.wanted; k++) {
         for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
         if (k >= count) su_eigen_fix_sign(size, v + k * size);
     }
-    status = SU_OK;
 done:
-    free(root), free(gram), free(values), free(chosen), free(coefficients);
+    free(root), free(d.gram), free(d.values), free(d.coefficients);
     return status;
+}
+
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
+{
+    return pca(size, mass, NULL, count, v, candidate_count, candidates, wanted, shortest, got, err);
+}
+
+su_status su_balanced_pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
+                          int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
+                          su_error *err)
+{
+    return pca(size, mass, balance, count, v, candidate_count, candidates, wanted, shortest, got, err);
 }

@@ -3,6 +3,7 @@
 #define SU_LINALG_PRINCIPAL_H
 
 #include "core/error.h"
+#include "linalg/sparse.h"
 
 #include <stdint.h>
 
@@ -28,5 +29,19 @@ void su_principal_free(su_principal *principal);
  * longest candidate do not count (0: only what rounding leaves). */
 su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
                       double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err);
+
+/* The same directions in M + kappa K, orthonormal in M all the same, with the kappa at which what they leave of the
+ * candidates is as large in M as in kappa K: so the product of the two is least that so many directions can leave.
+ * Found by fixed point from 0, `rounds` times (0: M alone). v: eigenvectors of K y = lambda M y, or none.
+ * Directions below `shortest` times the longest candidate in that norm do not count. */
+typedef struct su_balance {
+    const su_sparse *stiffness; /* (size,size) K, semidefinite */
+    int64_t rounds;
+    int threads;
+    double kappa; /* out, of the units of M over those of K */
+} su_balance;
+su_status su_balanced_pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
+                          int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
+                          su_error *err);
 
 #endif

@@ -18,10 +18,11 @@ typedef struct row {
 
 static const row table[] = {
     /* modes */
-    {NUMBER(linear_share), 1.0 / 3, 1.0 / 3, "of the modes",
-     "lowest linear modes of the neutral pose: small swings are theirs; a basis of folds alone locks them. With shots "
-     "and a basis a pose a fifth, because the shots' own directions follow",
-     "notes/2026-11-basis.md, linear modes"},
+    {NUMBER(linear_share), 1.0 / 6, 1.0 / 3, "of the modes",
+     "lowest linear modes of the neutral pose: small swings are theirs; a basis of folds alone locks them. One basis "
+     "that weighs energy keeps most of them anyway. With shots and a basis a pose a fifth, because the shots' own "
+     "directions follow",
+     "notes/2026-11-basis.md, linear modes; notes/2026-11-27-balance.md"},
     {NUMBER(response_share), UNUSED, 0.3, "of the modes", "principal directions of the shots' motion in a linear model",
      "notes/2026-11-basis.md, shots in bases a pose"},
     {NUMBER(least_motion), 0.1, UNUSED, "of the median frame's norm",
@@ -31,6 +32,10 @@ static const row table[] = {
     {NUMBER(shortest_direction), 1e-6, UNUSED, "of the longest frame",
      "principal directions below are rounding: their squares in the Gram matrix drown in 1e-16 of the largest",
      "rounding of double precision with a margin"},
+    {COUNT(balance_rounds), 4, UNUSED, "rounds; 0: none",
+     "of the fixed point that balances displacement and energy left out of the motion: by then kappa has 1 % of its "
+     "last value",
+     "notes/2026-11-27-balance.md"},
     /* shots played */
     {COUNT(frames_a_mode), UNUSED, 4, "frames a mode made of them", "so that no mode stands on single frames",
      "chosen"},

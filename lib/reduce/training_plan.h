@@ -22,6 +22,7 @@ typedef struct su_training_plan {
     /* modes */
     double linear_share, response_share;
     double least_motion, shortest_direction;
+    int64_t balance_rounds;
     /* shots played in the full space */
     int64_t frames_a_mode, least_frames, stretch_frames, longest_stretch, run_in_frames;
     int64_t played_substeps, shape_solves, exact_solves, exact_every, soft_every;

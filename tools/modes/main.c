@@ -496,7 +496,7 @@ static const su_option options[] = {
      .low = 0,
      .high = 2000,
      .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
-             "(default: 0, a third; with --shots and without --motion a fifth)."},
+             "(default: 0, a third; with --motion a sixth, with --shots alone a fifth)."},
     {.name = "motion",
      .kind = SU_OPT_LIST,
      .target = &set.motion,

@@ -40,31 +40,29 @@ done:
     return status;
 }
 
-/* Fields on the free vertices, and what stands there. */
+/* Fields on the free vertices, numbered as the elasticity numbers them, and what stands there. */
 typedef struct free_part {
-    int64_t size;    /* 3 times the free vertices */
-    int32_t *vertex; /* (size / 3) */
-    double *mass;    /* (size) */
+    int64_t size;          /* 3 times the free vertices */
+    const int32_t *vertex; /* (size / 3) borrowed */
+    double *mass;          /* (size) */
+    su_sparse stiffness;   /* (size,size) of the neutral pose */
 } free_part;
 
-static void free_part_free(free_part *part) { free(part->vertex), free(part->mass); }
-
-/* mass (n) lumped */
-static su_status free_part_create(const su_tet *tet, const double *mass, free_part *out, su_error *err)
+static void free_part_free(free_part *part)
 {
-    uint8_t *fixed;
-    SU_TRY(SU_ALLOC(&fixed, tet->n, "states", err));
-    su_status status;
-    SU_GO(SU_ALLOC(&out->vertex, tet->n, "states", err));
-    for (int64_t k = 0; k < tet->fixed_count; k++) fixed[tet->fixed[k]] = 1;
-    for (int32_t v = 0; v < tet->n; v++)
-        if (!fixed[v]) out->vertex[out->size++] = v;
-    out->size *= 3;
-    SU_GO(SU_ALLOC(&out->mass, out->size, "states", err));
-    for (int64_t i = 0; i < out->size; i++) out->mass[i] = mass[out->vertex[i / 3]];
-done:
-    free(fixed);
-    return status;
+    free(part->mass);
+    su_sparse_free(&part->stiffness);
+}
+
+static su_status free_part_create(const su_elastic *elastic, const double *neutral, int threads, free_part *out,
+                                  su_error *err)
+{
+    out->size = 3 * elastic->free_count, out->vertex = elastic->free_vertex;
+    SU_TRY(SU_ALLOC(&out->mass, out->size, "states", err));
+    for (int64_t i = 0; i < out->size; i++) out->mass[i] = elastic->mass[out->vertex[i / 3]];
+    SU_TRY(su_sparse_clone_pattern(&elastic->pattern, &out->stiffness, err));
+    su_elastic_stiffness(elastic, neutral, true, &out->stiffness, threads);
+    return SU_OK;
 }
 
 /* part (size) of a field (n,3), or back */
@@ -78,16 +76,16 @@ static void put_part(const free_part *part, const double *in, double *field)
     for (int64_t i = 0; i < part->size; i++) field[3 * (int64_t)part->vertex[i / 3] + i % 3] = in[i];
 }
 
-/* Behind the `linear` modes that basis (r,n,3) holds: the principal directions of what these leave of the shapes. *got:
- * modes in all. */
-static su_status principal_modes(const su_play *play, const su_played_shots *shapes, const double *mass, int64_t linear,
-                                 int64_t r, double *basis, int64_t *got, su_error *err)
+/* Behind the `linear` modes that basis (r,n,3) holds: the principal directions of what these leave of the shapes, in
+ * mass and stiffness alike. *got: modes in all. */
+static su_status principal_modes(const su_play *play, const su_played_shots *shapes, const su_elastic *elastic,
+                                 int64_t linear, int64_t r, double *basis, int64_t *got, su_error *err)
 {
     int64_t n = play->tet->n, count = shapes->count;
     free_part part = {0};
     double *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL;
     su_status status;
-    SU_GO(free_part_create(play->tet, mass, &part, err));
+    SU_GO(free_part_create(elastic, play->tet->vertices, play->threads, &part, err));
     SU_GO(SU_ALLOC(&columns, count * part.size, "states", err));
     SU_GO(SU_ALLOC(&modes, r * part.size, "modes", err));
     SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(sizes, count), SU_WANT(factor, count)));
@@ -101,8 +99,9 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < part.size; i++) columns[k * part.size + i] *= factor[k];
     for (int64_t k = 0; k < linear; k++) take_part(&part, basis + 3 * k * n, modes + k * part.size);
-    SU_GO(su_mass_pca(part.size, part.mass, linear, modes, count, columns, r - linear, play->plan->shortest_direction,
-                      got, err));
+    su_balance balance = {.stiffness = &part.stiffness, .rounds = play->plan->balance_rounds, .threads = play->threads};
+    SU_GO(su_balanced_pca(part.size, part.mass, &balance, linear, modes, count, columns, r - linear,
+                          play->plan->shortest_direction, got, err));
     *got += linear;
     for (int64_t k = linear; k < *got; k++) put_part(&part, modes + k * part.size, basis + 3 * k * n);
 done:
@@ -112,21 +111,14 @@ done:
 }
 
 /* The lowest modes (linear,n,3) of the neutral pose with its materials. */
-static su_status linear_modes(const su_play *play, su_material material, int64_t linear, double *modes,
+static su_status linear_modes(const su_play *play, const su_elastic *elastic, int64_t linear, double *modes,
                               su_progress *progress, su_error *err)
 {
-    const su_tet *tet = play->tet;
-    const su_fit *fit = play->fit;
-    su_elastic elastic = {0};
-    double *values = NULL;
-    su_status status;
-    SU_GO(su_elastic_of_fit(&elastic, tet, fit, material, err));
-    SU_GO(SU_ALLOC(&values, linear, "modes", err));
-    su_mode_problem problem = {.elastic = &elastic, .x = tet->vertices};
-    SU_GO(su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, progress, err));
-done:
+    double *values;
+    SU_TRY(SU_ALLOC(&values, linear, "modes", err));
+    su_mode_problem problem = {.elastic = elastic, .x = play->tet->vertices};
+    su_status status = su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, progress, err);
     free(values);
-    su_elastic_free(&elastic);
     return status;
 }
 
@@ -192,13 +184,14 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
 {
     const su_tet *tet = play->tet;
     int64_t n = tet->n, f = played->count, r = wanted < f ? wanted : f, linear = linear_count(play, r), got = 0;
-    double *mass = NULL, *modes = NULL;
+    su_elastic elastic = {0};
+    double *modes = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&mass, n, "masses", err));
+    SU_GO(su_elastic_of_fit(&elastic, tet, play->fit, material, err));
+    const double *mass = elastic.mass;
     SU_GO(SU_ALLOC(&modes, 3 * r * n, "modes", err));
-    su_lumped_mass(n, tet->vertices, tet->t, tet->tets, play->fit->density, mass);
-    if (linear > 0) SU_GO(linear_modes(play, material, linear, modes, progress, err));
-    SU_GO(principal_modes(play, played, mass, linear, r, modes, &got, err));
+    if (linear > 0) SU_GO(linear_modes(play, &elastic, linear, modes, progress, err));
+    SU_GO(principal_modes(play, played, &elastic, linear, r, modes, &got, err));
     if (got == linear && linear < r) {
         status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
@@ -208,6 +201,7 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
     SU_GO(add_states(played, mass, modes, r, basis, err));
     SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, play->threads, err));
 done:
-    free(mass), free(modes);
+    free(modes);
+    su_elastic_free(&elastic);
     return status;
 }
