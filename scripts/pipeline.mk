@@ -27,8 +27,8 @@
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
 #   CLEAN_POSES  1: example poses are pushed out of themselves before the fit (docs/skin.md)  (default: as the rig has them)
-#   BOUND        stretches of a shot whose error is estimated above it are played in the full space; 0: none are; none:
-#                no estimate is made either  (default: 3%)
+#   BOUND        a shot with a frame whose error is above it is that of the full space; 0: none is; none: errors are not
+#                found either  (default: 3%)
 #   ACCEPT       1: shots with failed frames, where the flesh follows the rig, are no failure of `all`  (default: they are, with
 #                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
@@ -269,9 +269,8 @@ $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(supple-keep-status)
 endif
 
-# The simulation of each road. In the full space Newton goes as far as where stretches of reduced shots are played there: 0.05 % of the
-# motion off the truth below. Reduced shots come with an estimate of their error, and stretches above BOUND are played in the full
-# space; of contact and of skinning modes there is no estimate.
+# The simulation of each road. In the full space Newton goes to where shots are 0.05 % of the motion off the truth below. Reduced shots come
+# with their error, and those above BOUND are the full space's; of contact and of skinning modes there is no estimate.
 supple-flesh := $(if $(filter skinning,$(BASIS)),,$(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 supple-sim-none = $(supple-flesh) $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt $(supple-checkpoint)
 supple-sim-skin = $(supple-flesh) $*.anim.npz --self-contact all --start previous $(SIM_FLAGS)

@@ -32,8 +32,8 @@ for k in t s; do
     compare $k $k.sim.npz
     off=$(stat compare.json error) told=$(stat $k.json error_estimate)
     echo "# off by $off, estimated $told; $(grep 'estimated / true' compared)"
-    check "over the shot within a factor of 1.6" \
-        "$(awk -v a="$off" -v b="$told" 'BEGIN { exit !(a > 0 && b > a / 1.6 && b < 1.6 * a) }'; echo $?)" "$off $told"
+    check "over the shot to a tenth" \
+        "$(awk -v a="$off" -v b="$told" 'BEGIN { exit !(a > 0 && b > 0.9 * a && b < 1.1 * a) }'; echo $?)" "$off $told"
     check "within a factor of two at nine frames of ten" \
         "$(awk -v a="$(stat compare.json estimate_within_two)" 'BEGIN { exit !(a >= 0.9) }'; echo $?)" "$(cat compared)"
 done
@@ -62,7 +62,7 @@ for bound in 10 4; do
     run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --bound $bound% -j 2 -o b.sim.npz --stats b.json
     check "--bound $bound%" "$([ $status = 0 ] && grep -q 'played in the full space' err; echo $?)" "$(cat err)"
     compare s b.sim.npz
-    echo "# $(stat b.json full_stretches) in the full space, $(stat b.json full_share) of the shot; off by $(stat compare.json error)"
+    echo "# $(stat b.json full_share) of the shot in the full space; off by $(stat compare.json error)"
     check "off by no more" "$(awk -v a="$(stat compare.json error)" -v b=$bound 'BEGIN { exit !(a < b / 100) }'; echo $?)" "$(cat compared)"
 done
 run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --bound 4% -j 1 -q -o one.sim.npz
@@ -74,19 +74,13 @@ a, b = np.load('idle.sim.npz'), np.load('t.sim.npz')
 assert 'full_u' not in a.files and np.array_equal(a['error_estimate'], b['error_estimate'])" 2>why; echo $?)" "$(cat err why)"
 for k in b s; do must "$BIN/supple-export" c.model.npz s.anim.npz $k.sim.npz -q -o $k.npy; done
 must "$BIN/supple-export" c.model.npz s.anim.npz s.full.npz -q -o full.npy
-check "frames of the full space reach the export, and join the others smoothly" "$("$python" - <<'PY' 2>why
+check "the full space reaches the export, whole" "$("$python" - <<'PY' 2>why
 import numpy as np
 b, s, full = (np.load(k + '.npy').astype(float) for k in ('b', 's', 'full'))
 sim = np.load('b.sim.npz')
-frames, F = sim['full_frame'], len(sim['times'])
-assert 0 < len(frames) and np.all(np.diff(frames) > 0) and sim['full_u'].shape[0] == len(frames)
-outside = np.setdiff1d(np.arange(F), frames)
-assert np.array_equal(b[outside], s[outside]) and not np.array_equal(b[frames], s[frames])
+assert np.array_equal(sim['full_frame'], np.arange(len(sim['times']))) and sim['full_u'].shape[0] == len(sim['times'])
 off = lambda a: np.sqrt(((a - full) ** 2).sum((1, 2)))
-inside = frames[len(frames) // 2]
-assert off(b)[inside] < 0.5 * off(s)[inside], (off(b)[inside], off(s)[inside])
-jolt = lambda a: np.abs(np.diff(a, 3, axis=0)).max()          # a jump between frames would show
-assert jolt(b) < 1.5 * max(jolt(s), jolt(full)), (jolt(b), jolt(s), jolt(full))
+assert np.all(off(b)[1:] < 0.2 * off(s)[1:].max()) and off(b).sum() < 0.1 * off(s).sum(), (off(b), off(s))
 PY
 echo $?)" "$(tail -3 why)"
 run "$BIN/supple-info" b.sim.npz

@@ -2,7 +2,6 @@
 #include "beam_space.h"
 #include "core/memory.h"
 #include "estimate/error_estimate.h"
-#include "estimate/full_stretches.h"
 #include "estimate/what_moved.h"
 #include "failing_memory.h"
 #include "fem/compare.h"
@@ -387,39 +386,25 @@ static su_status open_runtime(void *context, int threads, su_error *err)
     return SU_OK;
 }
 
-static su_status given_room(void *self, float **u, su_error *err)
-{
-    (void)err;
-    *u = *(float **)self;
-    return SU_OK;
-}
-
 static su_status estimate(void *context, int threads, su_error *err)
 {
-    const su_estimate_inputs inputs = {&made.r.model, &made.s.tet,    &made.s.fit,
-                                       made.s.shot,   &made.settings, &made.r.sim};
+    const su_estimate_inputs inputs = {&made.r.model,  &made.s.tet, &made.s.fit, made.s.shot,
+                                       &made.settings, &made.r.sim, false};
     int64_t n3 = 3 * made.s.tet.n;
     double estimates[FRAMES];
-    int32_t worst[FRAMES] = {[2] = SU_STATUS_DAMPED, [3] = SU_STATUS_DAMPED};
+    int32_t worst[FRAMES];
     su_estimate_total total;
-    su_full_stretches stretches = {0};
     su_moved moved = {0};
     float *u = NULL;
     su_status status;
     (void)context;
     SU_GO(SU_ALLOC(&u, FRAMES * n3, "displacements", err));
-    SU_GO(su_error_estimate(&inputs, threads, estimates, &total, NULL, err));
-    FAILING_MEMORY_RESULT(estimates, FRAMES);
-    const su_full_options options = {
-        .bound = 0.03, .tolerance = SU_PLAY_TOLERANCE, .threads = threads, .room = given_room, .self = &u};
-    SU_GO(su_full_stretches_create(FRAMES, &stretches, err));
-    SU_GO(su_full_stretches_play(&inputs, &options, &stretches, worst, estimates, &total, NULL, err));
+    SU_GO(su_error_estimate(&inputs, SU_LED_TOLERANCE, threads, estimates, u, worst, &total, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
     SU_GO(su_moved_measure(&made.r.model, &made.s.anim, made.s.shot, &made.r.sim, threads, &moved, err));
     FAILING_MEMORY_RESULT(moved.frame_largest, FRAMES);
 done:
     su_moved_free(&moved);
-    su_full_stretches_free(&stretches);
     free(u);
     return status;
 }

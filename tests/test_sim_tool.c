@@ -312,19 +312,14 @@ static void failed_frames_are_status_4(void **unused)
     assert_int_equal(su_sim_load(at("both/swing.sim.npz"), &other, NULL), SU_OK); /* goes on */
     assert_int_equal(worst(&failed), 3);
     assert_int_equal(worst(&other), 0);
-    /* where the full space is at hand such frames are played there */
+    /* where the full space is at hand such a shot is played there */
     assert_int_equal(SIM(tail, at("c.model.npz"), leap, "-o", at("full.sim.npz"), "--estimate", at("s.tet.npz"),
                          at("s.fit.npz"), "--stats", at("full.json")),
                      0);
     assert_null(strstr(tail, "follows the rig"));
     assert_int_equal(su_sim_load(at("full.sim.npz"), &full, NULL), SU_OK);
-    assert_in_range(full.full, 2, FRAMES - 1);
+    assert_int_equal(full.full, FRAMES);
     assert_true(worst(&full) < 2);
-    for (int64_t k = 0; k < FRAMES; k++) {
-        bool played = false;
-        for (int64_t i = 0; i < full.full; i++) played |= full.full_frame[i] == k;
-        if (failed.status[k] >= 2) assert_true(played);
-    }
     su_sim_free(&failed), su_sim_free(&other), su_sim_free(&full);
 }
 

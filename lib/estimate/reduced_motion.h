@@ -1,53 +1,36 @@
-/* A reduced shot at any instant, in double: displacements of the whole flesh, turned back to the neutral pose, and the
- * reduced mass and stiffness there. What the full space is placed at, and what carries the error of a bake. */
+/* A reduced shot at any of its instants: displacements of the whole flesh, in double, turned back to the neutral pose.
+ */
 #ifndef SU_ESTIMATE_REDUCED_MOTION_H
 #define SU_ESTIMATE_REDUCED_MOTION_H
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "fem/fullsim.h"
 #include "io/stage/model.h"
+#include "io/stage/sim.h"
+#include "physics/settings.h"
 #include "rig/shot.h"
 #include "runtime/subspace/reduced_basis.h"
 
 #include <stdint.h>
 
 typedef struct su_reduced_motion {
-    const su_model *model; /* borrowed, both */
+    const su_model *model; /* borrowed, all four */
     const su_shot *shot;
+    const su_sim_settings *settings; /* resolved */
+    const su_sim *sim;               /* has q, qdot and path */
     su_reduced_basis basis;
-    double stiffness;    /* factor on Young's modulus */
-    int64_t corners;     /* vertices of cubature tets */
-    int32_t *corner;     /* (corners) */
-    int32_t *tet_corner; /* (c,4) into these */
-    float *rows;         /* (bases,corners,3,r) U^ there */
+    double *p, *w, *b, *scale, *q, *sum; /* (s), (m), (m), (r), (r), (n,3) */
     su_arena arena;
 } su_reduced_motion;
 
-/* One basis, turned back, at an instant: U^ = sum_i b_i U^_i Y. Owned by the caller, one a thread. */
-typedef struct su_instant_basis {
-    double *b, *scale, *q; /* (m), (r), (r) of the caller */
-    double *scratch, *sum; /* of su_reduced_motion_tangent; (n,3) */
-    su_arena arena;
-} su_instant_basis;
-
 /* For corotated bases. */
-su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, double stiffness,
-                                   su_reduced_motion *motion, su_error *err);
+su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, const su_sim_settings *settings,
+                                   const su_sim *sim, su_reduced_motion *motion, su_error *err);
 void su_reduced_motion_free(su_reduced_motion *motion);
-su_status su_instant_basis_create(const su_reduced_motion *motion, su_instant_basis *at, su_error *err);
-void su_instant_basis_free(su_instant_basis *at);
 
-/* The basis at fraction of the segment at `frame`. */
-void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, double fraction, su_instant_basis *at);
-/* back (n,3) m += U^ q, q (r). */
-void su_reduced_motion_add(const su_reduced_motion *motion, su_instant_basis *at, const double *q, double *back);
-/* out (r) = U^' x of a field x (n,3), turned back. */
-void su_reduced_motion_project(const su_reduced_motion *motion, su_instant_basis *at, const double *x, double *out);
-/* M (r,r) = U^' M U^. */
-void su_reduced_motion_mass(const su_reduced_motion *motion, const su_instant_basis *at, double *M);
-/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D, exact. */
-void su_reduced_motion_tangent(const su_reduced_motion *motion, su_instant_basis *at, const su_fullsim_instant *instant,
-                               double *K);
+/* back (n,3) m = U^ q at an instant, counted in substeps from frame 0. One substep before a frame at which motion
+ * starts
+ * (-1: frame 0) it is where the start's velocity comes from. Not for two threads at a time. */
+void su_reduced_motion_at(su_reduced_motion *motion, int64_t instant, double *back);
 
 #endif

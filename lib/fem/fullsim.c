@@ -95,6 +95,30 @@ static su_status precondition(su_fullsim *s, su_error *err)
     return SU_OK;
 }
 
+/* Of a fraction of a substep: no more is rounding. */
+static const double SAME_INSTANT = 1e-6;
+
+/* u_next = u* and as much more as the leader moves in this step. False where there is none, or the step is not one of
+ * its own. */
+static bool begin_ahead(su_fullsim *s, double h)
+{
+    double at = ((double)s->entered + s->within) * s->settings.substeps;
+    int64_t instant = (int64_t)floor(at + 0.5);
+    memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
+    if (!s->led || fabs(at - (double)instant) > SAME_INSTANT || fabs(h / s->settings.step - 1) > SAME_INSTANT)
+        return false;
+    const su_fullsim_leader *leader = &s->options.leader;
+    if (s->led_at != instant - 1) leader->displacement(leader->self, instant - 1, s->led);
+    leader->displacement(leader->self, instant, s->leads);
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->led[i] = s->leads[i] - s->led[i];
+    su_turn_vectors(s->body.n, s->next.turn, s->led, s->led);
+    for (int64_t f = 0; f < s->body.free_count; f++)
+        for (int64_t i = 3 * (int64_t)s->body.free_vertex[f], c = 0; c < 3; c++) s->u_next[i + c] += s->led[i + c];
+    double *leads = s->led;
+    s->led = s->leads, s->leads = leads, s->led_at = instant;
+    return true;
+}
+
 /* From the state to instant s->next, as next_step. */
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
@@ -105,11 +129,19 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
     SU_TRY(su_fullsim_begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
-    memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
-    su_implicit_result result;
-    su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
-    *solves = result.iterations;
-    s->driver.counts.factorizations += result.factorizations;
+    su_implicit_result result, first = {0};
+    su_error lost = {0};
+    step.near = begin_ahead(s, h);
+    su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, step.near ? &lost : err);
+    if (step.near && status == SU_NUMERICS) { /* no way leads from there */
+        first = result, step.near = false;
+        memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
+        status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
+    } else if (status != SU_OK && step.near && err) {
+        *err = lost;
+    }
+    *solves = first.iterations + result.iterations;
+    s->driver.counts.factorizations += first.factorizations + result.factorizations;
     if (status == SU_OK) commit(s, &s->next, h);
     s->driver.counts.step_seconds += su_seconds() - start;
     return status;
@@ -226,6 +258,14 @@ static void start(void *self, bool ran)
         su_tmulv3(s->now.Q, d, s->carried + 3 * v);
         for (int c = 0; c < 3; c++) s->carried[3 * v + c] -= s->now.x[3 * v + c];
     }
+    if (s->options.placed && s->led) {
+        const su_fullsim_leader *leader = &s->options.leader;
+        leader->displacement(leader->self, 0, s->leads), leader->displacement(leader->self, -1, s->led);
+        su_turn_vectors(s->body.n, s->now.turn, s->leads, s->u);
+        su_turn_vectors(s->body.n, s->now.turn, s->led, s->carried);
+        su_implicit_admit(s->implicit, s->u);
+        ran = true;
+    }
     start_history(s, 0, ran ? s->carried : s->u, s->settings.start == SU_START_MOVING);
 }
 
@@ -252,7 +292,7 @@ static void enter(void *self, int64_t frame, double fraction, bool planned)
 {
     su_fullsim *s = self;
     (void)planned;
-    s->entered = frame;
+    s->entered = frame, s->within = fraction;
     set_time(s, frame, fraction);
     su_fullsim_evaluate(s, frame, fraction, &s->next);
 }
@@ -312,82 +352,10 @@ su_status su_fullsim_restart(su_fullsim *s, int64_t frame, su_error *err)
     return su_fullsim_measure_contact(s, err);
 }
 
-/* ---- beside another simulation ---- */
-
-void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
-{
-    int substeps = s->settings.substeps;
-    bool starts = substep == 0 && (frame == 0 || su_shot_cut(s->shot, frame));
-    s->frame = frame, s->substep = substep;
-    if (!starts) {
-        int64_t from = substep > 0 ? frame : frame - 1;
-        su_fullsim_evaluate(s, from, (double)((substep > 0 ? substep : substeps) - 1) / substeps, &s->next);
-        su_turn_vectors(s->body.n, s->next.turn, before, s->u_next);
-        world_positions(s, &s->next, s->u_next, s->y_before);
-    }
-    su_fullsim_evaluate(s, frame, (double)substep / substeps, &s->now);
-    su_turn_vectors(s->body.n, s->now.turn, back, s->u);
-    su_implicit_admit(s->implicit, s->u);
-    set_time(s, frame, su_shot_fraction(&s->driver, substep));
-    if (starts) {
-        start_history(s, frame, s->u, s->settings.start == SU_START_MOVING);
-        return;
-    }
-    world_positions(s, &s->now, s->u, s->y);
-    s->h_before = s->settings.step;
-    if (!s->loads.external) return;
-    su_fullsim_set_loads(s, &s->now, s->settings.step);
-    su_fullsim_keep_loads(s, s->u);
-}
-
-void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su_fullsim_instant *at)
-{
-    set_time(s, s->frame, su_shot_fraction(&s->driver, s->substep + 1));
-    su_fullsim_evaluate(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
-    su_fullsim_set_body(s, &s->next);
-    su_implicit_step step = next_step(s, s->settings.step, 0.0);
-    su_turn_vectors(s->body.n, s->next.turn, back, s->u_next);
-    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, residual);
-    su_turn_back_vectors(s->body.n, s->next.turn, residual, residual);
-    *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
-}
-
-void su_fullsim_rest_residual(su_fullsim *s, double *residual, su_fullsim_instant *at)
-{
-    su_fullsim_set_body(s, &s->now);
-    su_implicit_step step = base_step(s, &s->now);
-    step.carried = s->u;
-    su_fullsim_prepare_loads(s, &s->now, 0.0, s->u, &step);
-    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u, residual);
-    su_turn_back_vectors(s->body.n, s->now.turn, residual, residual);
-    *at = (su_fullsim_instant){&s->body, s->now.x, s->now.turn, s->now.w, s->u, K};
-}
-
-void su_fullsim_follow(su_fullsim *s)
-{
-    commit(s, &s->next, s->settings.step);
-    if (++s->substep == s->settings.substeps) s->frame++, s->substep = 0;
-}
-
-bool su_fullsim_before(su_fullsim *s, double *back)
-{
-    int substeps = s->settings.substeps;
-    if (s->frame == 0 || su_shot_cut(s->shot, s->frame) || fabs(s->h_before / s->settings.step - 1) > 1e-6)
-        return false;
-    su_fullsim_evaluate(s, s->frame - 1, (double)(substeps - 1) / substeps, &s->next);
-    for (int64_t v = 0; v < s->body.n; v++) {
-        double d[3];
-        for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->next.c[c];
-        su_tmulv3(s->next.Q, d, back + 3 * v);
-        for (int c = 0; c < 3; c++) back[3 * v + c] -= s->next.x[3 * v + c];
-    }
-    su_turn_back_vectors(s->body.n, s->next.turn, back, back);
-    return true;
-}
-
 int64_t su_fullsim_frame_number(const su_fullsim *s) { return s->frame; }
 
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
+const double *su_fullsim_mass(const su_fullsim *s) { return s->body.mass; }
 
 void su_fullsim_elastic_force(su_fullsim *s, double *force)
 {

@@ -19,15 +19,25 @@
 /* Order of the option's choices. new: what the rest shape has overlapping stays free of force; all: nothing does. */
 enum { SU_SELF_CONTACT_NONE, SU_SELF_CONTACT_NEW, SU_SELF_CONTACT_ALL };
 
+/* Another simulation of the same shot, in whose wake the full one steps: its displacement (n,3) m, turned back to the
+ * neutral pose (R_v' u), at an instant, counted in substeps from frame 0; -1: one substep before it. */
+typedef struct su_fullsim_leader {
+    void (*displacement)(void *self, int64_t instant, double *back);
+    void *self;
+} su_fullsim_leader;
+
 typedef struct su_fullsim_options {
     double tolerance; /* of Newton, relative residual */
     int newton;       /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
     int threads;
     bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition) where the rest shape turns */
     bool no_energy; /* the elastic energy of frames is not evaluated */
-    bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
-    bool neutral;   /* stress is measured from the neutral shape: F = D_{x+u} D_X^-1 (docs/skinning.md, "The truth") */
-    bool loose;     /* no vertex is held */
+    /* Newton begins a whole step where the leader's step leads from the state before (docs/reduction.md, section 6);
+     * where that finds no end it begins as without. displacement NULL: there is none. */
+    su_fullsim_leader leader;
+    bool placed;  /* nothing is settled or held before frame 0, and motion starts there as the leader goes */
+    bool neutral; /* stress is measured from the neutral shape: F = D_{x+u} D_X^-1 (docs/skinning.md, "The truth") */
+    bool loose;   /* no vertex is held */
     const char *material;     /* one of SU_FULLSIM_MATERIALS; NULL: the fit's */
     int self_contact;         /* SU_SELF_CONTACT_*: of the flesh with itself */
     double friction;          /* coefficient there */
@@ -80,34 +90,10 @@ void su_fullsim_set_stiffness(su_fullsim *sim, double stiffness);
  * begins at u = 0 where no equilibrium is found. */
 su_status su_fullsim_restart(su_fullsim *sim, int64_t frame, su_error *err);
 
-/* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that
- * another simulation has there and one substep earlier. Both (n,3) are turned back to the neutral pose, R_v' u, m;
- * `before` is not read where the instant begins a piece: motion starts there as it does at frame 0. The frame's record
- * follows with the next step. */
-void su_fullsim_place(su_fullsim *sim, int64_t frame, int substep, const double *back, const double *before);
-/* What holds at an instant; borrowed until the simulation goes on. */
-typedef struct su_fullsim_instant {
-    const su_elastic *body; /* rest shape and materials set */
-    const double *rest;     /* (n,3) x, root frame, m */
-    const double *turn;     /* (n,4) R_v */
-    const double *w;        /* (m) */
-    const double *u;        /* (n,3) root frame, m */
-    const su_sparse *K; /* stiffness at the state before, turned along, elements semidefinite; dofs of free vertices */
-} su_fullsim_instant;
-
-/* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7)
- * at a displacement given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held
- * vertices; *at: that instant. The state stays as it was. */
-void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
-/* The same of the equation of rest, where it stands; su_fullsim_follow does not go on from there. */
-void su_fullsim_rest_residual(su_fullsim *sim, double *residual, su_fullsim_instant *at);
-/* On to the instant and the displacement of the last residual, as if placed there; not over a cut. */
-void su_fullsim_follow(su_fullsim *sim);
-/* The displacement one substep before the frame it stands at, (n,3) m, turned back to the neutral pose; false where no
- * whole step led there. */
-bool su_fullsim_before(su_fullsim *sim, double *back);
 /* R_v (n,4) at the frame the simulation stands at; borrowed until it goes on. */
 const double *su_fullsim_turn(const su_fullsim *sim);
+/* Lumped mass (n) kg; borrowed. */
+const double *su_fullsim_mass(const su_fullsim *sim);
 /* Internal elastic force (n,3) N, root frame, of all tets there, with the materials of the fit: settings.stiffness is
  * left out. */
 void su_fullsim_elastic_force(su_fullsim *sim, double *force);

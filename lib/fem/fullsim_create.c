@@ -46,6 +46,9 @@ static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    for (int i = 0; i < 2 && s->options.leader.displacement; i++)
+        good &= (*(i ? &s->leads : &s->led) = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    s->led_at = INT64_MIN;
     good &= (s->contact_k = su_arena_alloc(&s->arena, s->body.n, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;

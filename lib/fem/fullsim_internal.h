@@ -50,9 +50,11 @@ struct su_fullsim {
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
     int64_t frame;
-    int64_t entered; /* the frame in whose segment, or at whose start, s->next is */
-    int substep;     /* it stands so many behind the frame (su_fullsim_place) */
+    int64_t entered; /* the frame in whose segment, or at whose start, s->next is, */
+    double within;   /* and how far in it, 0..1 */
     bool stepped;    /* the last way to s->now was a step: the body is there */
+    double *led, *leads; /* (n,3) turned back: the leader at instant `led_at` and one on; NULL without one */
+    int64_t led_at;      /* below -1: none */
     double time;     /* s, of the instant `next` on the clip's clock */
     su_loads loads;  /* where there are forces from outside */
     su_fullsim_frame record;

@@ -1,6 +1,7 @@
 /* Newton on phi. The first matrix is M/h^2 + alpha M/h + (1 + beta/h) K_d when the guess is u* itself, so that one
- * assembly serves damping and solve. Later matrices are exact where Cholesky accepts them (quadratic convergence),
- * else projected. A step is taken whole where it lowers the residual; only otherwise phi decides how much of it. */
+ * assembly serves damping and solve. Later matrices, and the first of a guess that is near, are exact where Cholesky
+ * accepts them (quadratic convergence), else projected. A step is taken whole where it lowers the residual; only
+ * otherwise phi decides how much of it. */
 #include "fem/implicit.h"
 
 #include "core/memory.h"
@@ -448,7 +449,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         }
         result->residual = now / scale;
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
-        if (now <= step->tolerance * scale) break;
+        if (now <= step->tolerance * scale && !(step->near && result->iterations == 0)) break;
         if (!moved) {
             /* Rounding of the forces stops the descent a little early in stiff bodies; that is no failure. */
             if (now <= ROUNDED * step->tolerance * scale) break;
@@ -459,7 +460,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
             return su_fail(err, SU_NUMERICS, "Newton: residual %.2g after %d iterations", now / scale,
                            result->iterations);
         }
-        bool first = result->iterations == 0, exact = !first && pause == 0;
+        bool first = result->iterations == 0, exact = (!first || step->near) && pause == 0;
         if (pause > 0) pause--;
         bool tried = exact;
         SU_TRY(find_direction(s, step, s->u, first && at_carried, &exact, result, err));

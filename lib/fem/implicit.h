@@ -27,6 +27,7 @@ typedef struct su_implicit_step {
     double tolerance;         /* on the residual, relative to the largest of the forces in it */
     int max_iterations;       /* Newton iterations */
     bool accept_unconverged;  /* take what max_iterations give (a fixed number of linearized solves) */
+    bool near;                /* the guess is near the solution: the first tangent is exact like the others */
 } su_implicit_step;
 
 typedef struct su_implicit_result {

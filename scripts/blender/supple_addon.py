@@ -784,7 +784,7 @@ class SuppleSettings(bpy.types.PropertyGroup):
     joint: IntProperty()
     paint: StringProperty(name="Stiff group", description="A vertex group: where it is painted the flesh is stiffer")
     paint_factor: FloatProperty(name="Factor", default=10.0, min=0.01, max=10000.0, description="How many times as stiff weight 1 is")
-    bound: FloatProperty(name="Bound", default=3.0, min=0.0, max=100.0, description="Stretches whose error is estimated above this (in % of the motion) are played in the full space; 0: none are")
+    bound: FloatProperty(name="Bound", default=3.0, min=0.0, max=100.0, description="A shot with a frame that is off by more than this (in % of the motion) is played in the full space; 0: none is")
     road: EnumProperty(name="Road", default="MODEL", items=[
         ("FAST", "Fast", "Skinning modes: within seconds, coarser"), ("MODEL", "Model", "A model of the character, that other actions can be baked on"),
         ("FULL", "Full", "Every frame in the full space: exact")])

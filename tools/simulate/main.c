@@ -258,17 +258,16 @@ static const su_option options[] = {
      .target = &j.set.estimate,
      .argument = "TET FIT",
      .greedy = true,
-     .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model "
-             "was made from. Frames whose steps were damped or failed are then played in the full space."},
+     .help = "Find how far the result is from the full simulation, from the flesh and the fit that the model "
+             "was made from. Shots with steps that were damped or failed are then played in the full space."},
     {.name = "bound",
      .kind = SU_OPT_NUMBER,
      .target = &j.set.bound,
      .argument = "SHARE",
      .low = 0,
      .high = 10,
-     .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the "
-             "full simulation is played "
-             "instead (default 0: nowhere)."},
+     .help = "With --estimate: a shot with a frame that is off by more than this share of the motion (5%) is "
+             "that of the full simulation (default 0: none is)."},
     {.name = "contact",
      .kind = SU_OPT_TEXT,
      .target = &j.set.contact,

@@ -165,7 +165,7 @@ static void warn_of(su_tool *tool, take *t)
     su_sim *sim = &t->sim;
     char frames[256];
     double largest = 0;
-    const char *help = t->j->estimated ? "" : "; with --estimate TET FIT they are played in the full space";
+    const char *help = t->j->estimated ? "" : "; with --estimate TET FIT the shot is played in the full space";
     t->failed = su_sim_warn_status(tool, t->path, sim->F, sim->status, take_counts(t), help, t->marked);
     for (int64_t k = 0; k < sim->F; k++) largest = fmax(largest, fabs(sim->energy[3 * k + 1]));
     for (int64_t k = 0; k < sim->F; k++) t->marked[k] = sim->energy[3 * k + 1] < -NEGATIVE_ENERGY * largest;

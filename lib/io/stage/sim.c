@@ -33,7 +33,7 @@ static const su_field fields[] = {
     REAL(u, SU_F64, SU_FIELD_OPTIONAL, "m", "displacement of a full-space bake from the rest shape, root frame", DIM(F),
          DIM(n), 3),
     INDEX(full_frame, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(F), 0,
-          "frames of a reduced bake that were played in the full space or fade into it, ascending", DIM(full)),
+          "frames of a reduced bake whose displacement is the full space's, ascending", DIM(full)),
     REAL(full_u, SU_F32, SU_FIELD_OPTIONAL, "m", "displacement at these frames, in place of U(p) q", DIM(full), DIM(n),
          3),
 };

@@ -21,12 +21,12 @@ typedef struct su_sim {
     double *energy;         /* (F,3) kinetic, elastic, gravity, J */
     int32_t *iterations;    /* (F) */
     int32_t *status;        /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
-    double *error_estimate; /* (F) optional: RMS error of u that is to be expected, m */
+    double *error_estimate; /* (F) optional: RMS of U(p) q less u of the full space, m */
     int32_t *contacts;      /* (F) optional: pairs of the flesh with itself that press */
     double *contact_depth;  /* (F) optional: deepest of them, beyond what is allowed, m */
     double *rig_depth;      /* (F) optional: how deep the rig's own shape lies in itself, m */
     double *u;              /* (F,n,3) optional: full space, root frame, m */
-    int32_t *full_frame;    /* (full) optional: ascending; played in the full space, or fading into it */
+    int32_t *full_frame;    /* (full) optional: ascending; whose displacement is the full space's */
     float *full_u;          /* (full,n,3) optional: their displacement, in place of U q */
     int64_t substeps;       /* of path */
     double *path; /* (F,substeps,r) optional, not in the file: q at the end of each substep that leads to a frame; 0
