@@ -352,8 +352,6 @@ su_status su_fullsim_restart(su_fullsim *s, int64_t frame, su_error *err)
     return su_fullsim_measure_contact(s, err);
 }
 
-int64_t su_fullsim_frame_number(const su_fullsim *s) { return s->frame; }
-
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 const double *su_fullsim_mass(const su_fullsim *s) { return s->body.mass; }
 

@@ -78,7 +78,6 @@ void su_fullsim_free(su_fullsim *sim);
  * flesh as it was, turned along, and is reported by status; that is not an error. */
 void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
 su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
-int64_t su_fullsim_frame_number(const su_fullsim *sim);
 
 /* As options.newton, from the next step on. */
 void su_fullsim_set_solves(su_fullsim *sim, int newton);
