@@ -270,7 +270,7 @@ $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 endif
 
 # The simulation of each road. In the full space Newton goes to where shots are 0.05 % of the motion off the truth below. Reduced shots come
-# with their error, and those above BOUND are the full space's; of contact and of skinning modes there is no estimate.
+# with their error, and those above BOUND are the full space's; of skinning modes there is no estimate.
 supple-flesh := $(if $(filter skinning,$(BASIS)),,$(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 supple-sim-none = $(supple-flesh) $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt $(supple-checkpoint)
 supple-sim-skin = $(supple-flesh) $*.anim.npz --self-contact all --start previous $(SIM_FLAGS)

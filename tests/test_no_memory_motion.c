@@ -388,8 +388,12 @@ static su_status open_runtime(void *context, int threads, su_error *err)
 
 static su_status estimate(void *context, int threads, su_error *err)
 {
-    const su_estimate_inputs inputs = {&made.r.model,  &made.s.tet, &made.s.fit, made.s.shot,
-                                       &made.settings, &made.r.sim, false};
+    const su_estimate_inputs inputs = {.model = &made.r.model,
+                                       .tet = &made.s.tet,
+                                       .fit = &made.s.fit,
+                                       .shot = made.s.shot,
+                                       .settings = &made.settings,
+                                       .sim = &made.r.sim};
     int64_t n3 = 3 * made.s.tet.n;
     double estimates[FRAMES];
     int32_t worst[FRAMES];

@@ -4,7 +4,6 @@
 #include "core/threads.h"
 #include "estimate/reduced_motion.h"
 #include "fem/compare.h"
-#include "fem/fullsim.h"
 #include "geometry/rotation.h"
 #include "runtime/subspace/reconstruct.h"
 
@@ -48,12 +47,16 @@ static su_status pair_create(pair *p, double tolerance, int threads, su_error *e
 {
     const su_estimate_inputs *in = p->in;
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings, in->sim, &p->motion, err));
+    const su_fullsim_leader leader = {lead, &p->motion}, none = {0};
     const su_fullsim_options options = {.tolerance = tolerance,
                                         .threads = threads,
                                         .iterative = true,
                                         .no_energy = true,
                                         .placed = in->cycle,
-                                        .leader = {lead, &p->motion}};
+                                        .self_contact = in->self_contact,
+                                        .friction = in->friction,
+                                        .contact_stiffness = in->contact_stiffness,
+                                        .leader = in->self_contact ? none : leader};
     SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &p->sim, err));
     SU_TRY(su_compare_create(in->model->n, su_fullsim_mass(p->sim), 0, su_shot_frames(in->shot), &p->compare, err));
     p->reduced = su_arena_alloc(&p->arena, 3 * in->model->n, sizeof *p->reduced);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/progress.h"
+#include "fem/fullsim.h"
 #include "io/stage/fit.h"
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
@@ -18,6 +19,8 @@
 /* Of Newton, relative to the forces. Shots of eleven characters were within 0.3 % of their motion of what 1e-4 gives
  * (docs/notes/2026-11-27-led.md). */
 #define SU_LED_TOLERANCE 2e-2
+/* With contact, where nothing leads (docs/reduction.md, section 6): that of bakes in the full space. */
+#define SU_CONTACT_TOLERANCE 1e-3
 
 /* All borrowed. Model, tet and fit are of one character; settings are those of the shot, resolved; sim has q, qdot and
  * path. */
@@ -28,7 +31,9 @@ typedef struct su_estimate_inputs {
     const su_shot *shot;
     const su_sim_settings *settings;
     const su_sim *sim;
-    bool cycle; /* the full simulation begins as the reduced one does, and not at rest */
+    bool cycle;                         /* the full simulation begins as the reduced one does, and not at rest */
+    int self_contact;                   /* SU_SELF_CONTACT_*, of both simulations */
+    double friction, contact_stiffness; /* as in fem/fullsim.h */
 } su_estimate_inputs;
 
 typedef struct su_estimate_total {

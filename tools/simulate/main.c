@@ -44,10 +44,8 @@ static su_status load_full(su_tool *tool, job *j)
         return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
-    if (j->interpolation == SU_LINEAR || j->skinned || set->contact || set->self_contact) {
-        if (set->contact || set->self_contact)
-            su_note(tool, "there is no estimate of the error with contact of the flesh with itself");
-        else if (j->skinned)
+    if (j->interpolation == SU_LINEAR || j->skinned) {
+        if (j->skinned)
             su_note(tool, "there is no estimate of the error for skinning modes");
         else
             su_warn(tool, "no estimate of the error for linear interpolation");

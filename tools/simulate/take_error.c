@@ -45,6 +45,13 @@ static void take_full(take *t, const int32_t *status)
     memcpy(sim->status, status, (size_t)sim->F * sizeof *status);
 }
 
+/* Trained pairs stand for what they were trained on. */
+static int self_contact_of(const job *j)
+{
+    if (!j->set.contact) return j->set.self_contact;
+    return su_pair_sets_allow(&j->pairs) ? SU_SELF_CONTACT_NEW : SU_SELF_CONTACT_ALL;
+}
+
 /* What was estimated, into the result and the statistics, and said. */
 static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
 {
@@ -71,8 +78,18 @@ su_status take_estimate_error(su_tool *tool, take *t)
     const job *j = t->j;
     su_sim *sim = &t->sim;
     if (!sim->error_estimate) return SU_OK;
-    const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim, j->set.loop};
+    const su_estimate_inputs inputs = {.model = &j->model,
+                                       .tet = &j->tet,
+                                       .fit = &j->fit,
+                                       .shot = t->shot,
+                                       .settings = &t->settings,
+                                       .sim = sim,
+                                       .cycle = j->set.loop,
+                                       .self_contact = self_contact_of(j),
+                                       .friction = j->set.self_friction,
+                                       .contact_stiffness = j->set.self_stiffness};
     su_estimate_total total;
+    const double tolerance = inputs.self_contact ? SU_CONTACT_TOLERANCE : SU_LED_TOLERANCE;
     bool bad = has_bad_frames(t), full = (j->set.bound > 0 || bad) && !j->set.loop;
     int32_t *status_full = NULL;
     su_status status;
@@ -81,10 +98,11 @@ su_status take_estimate_error(su_tool *tool, take *t)
     take_enter(tool, t, SIM_SHARE, 1);
     if (full) SU_GO(allocate_full(t, &tool->err));
     SU_GO(SU_ALLOC(&status_full, sim->F, "status", &tool->err));
-    status = su_error_estimate(&inputs, SU_LED_TOLERANCE, tool->threads, sim->error_estimate, sim->full_u, status_full,
-                               &total, &tool->progress, &tool->err);
+    status = su_error_estimate(&inputs, tolerance, tool->threads, sim->error_estimate, sim->full_u, status_full, &total,
+                               &tool->progress, &tool->err);
     su_stats_stage(tool, "full space", total.seconds);
-    su_stats_number(tool, "full_seconds", FULL_OVER_LED * total.seconds); /* of fullsim, about */
+    su_stats_number(tool, "full_seconds",
+                    (inputs.self_contact ? 1 : FULL_OVER_LED) * total.seconds); /* of fullsim, about */
     if (status == SU_NUMERICS) { /* a run that went astray is a result all the same */
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0}, status = SU_OK;

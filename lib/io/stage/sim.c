@@ -25,7 +25,7 @@ static const su_field fields[] = {
     INDEX(iterations, SU_I32, 0, 0, 0, 0, "Newton iterations of the frame", DIM(F)),
     INDEX(status, SU_I32, 0, 0, 4, 0, "0 ok, 1 a step was halved, 2 damped, 3 failed", DIM(F)),
     REAL(error_estimate, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "RMS over the flesh vertices of the error of u that is to be expected against the full space", DIM(F)),
+         "RMS over the flesh vertices of the difference of U(p) q from the full space", DIM(F)),
     INDEX(contacts, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "contact pairs of the flesh with itself that press", DIM(F)),
     REAL(contact_depth, SU_F64, SU_FIELD_OPTIONAL, "m",
          "deepest of them, beyond what the rig's own shape has overlapping where that is allowed", DIM(F)),

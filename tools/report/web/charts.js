@@ -65,10 +65,9 @@ export function charts(data, parent, tables, goto) {
     const energy = joules(largest(Array.from(data.energy)));
     overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i, energy.factor) })), { y: energy.unit });
     if (data.error_estimate) {
-        const share = info.sim?.error_estimate, full = new Set(data.full_frame ?? []);
-        const series = [{ label: 'estimate', values: Array.from(data.error_estimate, (v) => 1000 * v) }];
-        if (full.size) series.push({ label: 'played in the full space', values: Array.from(data.error_estimate, (v, i) => full.has(i) ? 1000 * v : null) });
-        overTime(`Error to be expected${share == null ? '' : `: about ${(100 * share).toPrecision(2)} % of the motion`}`, series, { y: 'mm, RMS' });
+        const share = info.sim?.error_estimate;
+        const title = data.full_frame ? 'How far the model alone is off; shown is the full space' : `Error${share == null ? '' : `: about ${(100 * share).toPrecision(2)} % of the motion`}`;
+        overTime(title, [{ label: 'RMS', values: Array.from(data.error_estimate, (v) => 1000 * v) }], { y: 'mm' });
     }
     if (data.contacts) {
         overTime('Contacts of the flesh with itself', [{ label: 'pairs', values: Array.from(data.contacts) }]);
@@ -123,7 +122,7 @@ function look(data, parent, goto) {
     };
     const words = ['', 'a step was halved', 'motion was damped away', 'the flesh just follows the rig'];
     peaks(Array.from(data.status, (s) => s > 1 ? s : 0), (s) => words[s], 4);
-    if (data.error_estimate) peaks(data.error_estimate, (v) => `error to be expected ${(1000 * v).toPrecision(2)} mm RMS`, 3);
+    if (data.error_estimate && !data.full_frame) peaks(data.error_estimate, (v) => `off by ${(1000 * v).toPrecision(2)} mm RMS`, 3);
     peaks(data.largest, (v) => `moves by ${(100 * v).toPrecision(3)} cm`, 3);
     const elastic = strided(data.energy, count, 3, 1), scale = joules(largest(elastic));
     peaks(elastic, (v) => `elastic energy ${(scale.factor * v).toPrecision(3)} ${scale.unit}`, 1);
