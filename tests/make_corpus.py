@@ -93,7 +93,7 @@ def main():
                           ("meshopt-1", {"how": "KHR", "sparse": True}), ("draco", {"packed": True})):
         gltf_variants.character(at("gltf", name + ".glb"), **options)
     rig_files.RINGS, rig_files.FRAMES, rig_files.CLIPS = 2, 2, 1
-    for kind in ("fbx-text", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
+    for kind in ("fbx-text", "fbx-text-dual", "fbx-blend", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
         write(at("fbx" if kind.startswith("fbx") else "collada", kind + (".fbx" if kind.startswith("fbx") else ".dae")), rig_files.data(kind))
     for minor in (4, 8):
         write(at("usdc", "packed-%d.usdc" % minor), b"")
