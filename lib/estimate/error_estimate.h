@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of Newton, relative to the forces. Shots of eleven characters were within 0.3 % of their motion of what 1e-4 gives
- * (docs/notes/2026-11-27-led.md). */
+/* Of Newton, relative to the forces. Shots of nine of eleven characters were within 0.2 % of their motion of what 1e-4
+ * gives, of two within 1.3 % (docs/notes/2026-11-27-led.md). */
 #define SU_LED_TOLERANCE 2e-2
 /* With contact, where nothing leads (docs/reduction.md, section 6): that of bakes in the full space. */
 #define SU_CONTACT_TOLERANCE 1e-3

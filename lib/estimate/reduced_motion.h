@@ -29,8 +29,7 @@ su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, c
 void su_reduced_motion_free(su_reduced_motion *motion);
 
 /* back (n,3) m = U^ q at an instant, counted in substeps from frame 0. One substep before a frame at which motion
- * starts
- * (-1: frame 0) it is where the start's velocity comes from. Not for two threads at a time. */
+ * starts (-1: frame 0) it is where the start's velocity comes from. Not for two threads at a time. */
 void su_reduced_motion_at(su_reduced_motion *motion, int64_t instant, double *back);
 
 #endif
