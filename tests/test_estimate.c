@@ -251,19 +251,22 @@ static void a_leader_that_is_lost_does_no_harm(void **unused)
 }
 
 /* A cycle begins in the state of the reduced run, displacement and velocity: with a basis of everything the two never
- * part. */
+ * part; with contact, too, which nothing meets here. */
 static void a_cycle_begins_as_the_reduced_run_does(void **unused)
 {
     (void)unused;
-    run t;
-    run_create(&t, true, (reduced_options){.regions = 1, .stride = 1, .one = true}, 0);
-    t.inputs.cycle = true;
-    for (int64_t k = 0; k < t.r.model.r; k++) t.r.sim.q[k] += 1e-3, t.r.sim.qdot[k] += 0.1; /* of frame 0 */
-    su_estimate_total moving = estimate_to(&t, 1e-10, 1, NULL, NULL);
-    assert_true(t.estimate[0] < 1e-9 && moving.relative > 1e-3); /* where it begins; its path is another one's */
-    for (int64_t k = 0; k < t.r.model.r; k++) t.r.sim.q[k] -= 1e-3, t.r.sim.qdot[k] -= 0.1;
-    assert_true(estimate_to(&t, 1e-10, 1, NULL, NULL).relative < 1e-5);
-    run_free(&t);
+    for (int contact = SU_SELF_CONTACT_NONE; contact <= SU_SELF_CONTACT_NEW; contact++) {
+        run t;
+        run_create(&t, true, (reduced_options){.regions = 1, .stride = 1, .one = true}, 0);
+        t.inputs.cycle = true, t.inputs.self_contact = contact;
+        for (int64_t k = 0; k < t.r.model.r; k++) t.r.sim.q[k] += 1e-3, t.r.sim.qdot[k] += 0.1; /* of frame 0 */
+        su_estimate_total moving = estimate_to(&t, 1e-10, 1, NULL, NULL);
+        assert_true(t.estimate[0] < 1e-9 && moving.relative > 1e-3); /* where it begins; its path is another one's */
+        assert_true(moving.led == !contact);
+        for (int64_t k = 0; k < t.r.model.r; k++) t.r.sim.q[k] -= 1e-3, t.r.sim.qdot[k] -= 0.1;
+        assert_true(estimate_to(&t, 1e-10, 1, NULL, NULL).relative < 1e-5);
+        run_free(&t);
+    }
 }
 
 static void threads_do_not_change_a_bit(void **unused)

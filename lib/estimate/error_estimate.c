@@ -47,8 +47,8 @@ static su_status pair_create(pair *p, double tolerance, int threads, su_error *e
 {
     const su_estimate_inputs *in = p->in;
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings, in->sim, &p->motion, err));
-    const su_fullsim_leader leader = {lead, &p->motion}, none = {0};
-    const su_fullsim_options options = {.tolerance = tolerance,
+    const double usual = in->self_contact ? SU_CONTACT_TOLERANCE : SU_LED_TOLERANCE;
+    const su_fullsim_options options = {.tolerance = tolerance > 0 ? tolerance : usual,
                                         .threads = threads,
                                         .iterative = true,
                                         .no_energy = true,
@@ -56,7 +56,7 @@ static su_status pair_create(pair *p, double tolerance, int threads, su_error *e
                                         .self_contact = in->self_contact,
                                         .friction = in->friction,
                                         .contact_stiffness = in->contact_stiffness,
-                                        .leader = in->self_contact ? none : leader};
+                                        .leader = {lead, &p->motion}};
     SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &p->sim, err));
     SU_TRY(su_compare_create(in->model->n, su_fullsim_mass(p->sim), 0, su_shot_frames(in->shot), &p->compare, err));
     p->reduced = su_arena_alloc(&p->arena, 3 * in->model->n, sizeof *p->reduced);
@@ -90,6 +90,7 @@ static void conclude(const pair *p, const double *estimate, su_estimate_total *t
     total->relative = su_compare_result(p->compare).error;
     total->motion = count > 0 ? sqrt(moved / (double)count) : 0;
     total->largest = total->motion > 0 ? worst / total->motion : worst > 0 ? INFINITY : 0;
+    total->led = !p->in->self_contact;
     total->damped = counts->damped, total->failed = counts->failed;
 }
 

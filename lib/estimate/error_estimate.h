@@ -40,12 +40,14 @@ typedef struct su_estimate_total {
     double relative;        /* relative L2 error of u over the shot, the largest of four as in fem/compare.h */
     double largest;         /* of a frame's estimates, relative to `motion` */
     double motion;          /* m: RMS over frames and vertices of what moves in the full space */
+    bool led;               /* the reduced run led; not with contact */
     int64_t damped, failed; /* steps of the full simulation */
     double seconds;
 } su_estimate_total;
 
 /* estimate (F): RMS over the flesh vertices of the difference of u from the full simulation's at each frame, m. full
  * (F,n,3) m, root frame, and status (F): displacement and SU_STATUS_* of the full simulation; NULL where not wanted.
+ * tolerance: of Newton, relative to the forces; 0: that of the two above which is meant for the shot.
  * The same for any number of threads. SU_INPUT where the files are of different characters, SU_USAGE for the paper's
  * linear interpolation, SU_NUMERICS where a displacement is not finite. progress may be NULL. */
 su_status su_error_estimate(const su_estimate_inputs *inputs, double tolerance, int threads, double *estimate,

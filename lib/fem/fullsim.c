@@ -99,13 +99,14 @@ static su_status precondition(su_fullsim *s, su_error *err)
 static const double SAME_INSTANT = 1e-6;
 
 /* u_next = u* and as much more as the leader moves in this step. False where there is none, or the step is not one of
- * its own. */
+ * its own, or flesh may meet itself in it: it can end in several places then. */
 static bool begin_ahead(su_fullsim *s, double h)
 {
     double at = ((double)s->entered + s->within) * s->settings.substeps;
     int64_t instant = (int64_t)floor(at + 0.5);
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
-    if (!s->led || fabs(at - (double)instant) > SAME_INSTANT || fabs(h / s->settings.step - 1) > SAME_INSTANT)
+    if (!s->led || s->contact || fabs(at - (double)instant) > SAME_INSTANT ||
+        fabs(h / s->settings.step - 1) > SAME_INSTANT)
         return false;
     const su_fullsim_leader *leader = &s->options.leader;
     if (s->led_at != instant - 1) leader->displacement(leader->self, instant - 1, s->led);

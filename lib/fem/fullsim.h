@@ -33,7 +33,7 @@ typedef struct su_fullsim_options {
     bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition) where the rest shape turns */
     bool no_energy; /* the elastic energy of frames is not evaluated */
     /* Newton begins a whole step where the leader's step leads from the state before (docs/reduction.md, section 6);
-     * where that finds no end it begins as without. displacement NULL: there is none. */
+     * where that finds no end, and with self_contact, it begins as without. displacement NULL: there is none. */
     su_fullsim_leader leader;
     bool placed;  /* nothing is settled or held before frame 0, and motion starts there as the leader goes */
     bool neutral; /* stress is measured from the neutral shape: F = D_{x+u} D_X^-1 (docs/skinning.md, "The truth") */

@@ -89,7 +89,6 @@ su_status take_estimate_error(su_tool *tool, take *t)
                                        .friction = j->set.self_friction,
                                        .contact_stiffness = j->set.self_stiffness};
     su_estimate_total total;
-    const double tolerance = inputs.self_contact ? SU_CONTACT_TOLERANCE : SU_LED_TOLERANCE;
     bool bad = has_bad_frames(t), full = (j->set.bound > 0 || bad) && !j->set.loop;
     int32_t *status_full = NULL;
     su_status status;
@@ -98,11 +97,10 @@ su_status take_estimate_error(su_tool *tool, take *t)
     take_enter(tool, t, SIM_SHARE, 1);
     if (full) SU_GO(allocate_full(t, &tool->err));
     SU_GO(SU_ALLOC(&status_full, sim->F, "status", &tool->err));
-    status = su_error_estimate(&inputs, tolerance, tool->threads, sim->error_estimate, sim->full_u, status_full, &total,
+    status = su_error_estimate(&inputs, 0, tool->threads, sim->error_estimate, sim->full_u, status_full, &total,
                                &tool->progress, &tool->err);
     su_stats_stage(tool, "full space", total.seconds);
-    su_stats_number(tool, "full_seconds",
-                    (inputs.self_contact ? 1 : FULL_OVER_LED) * total.seconds); /* of fullsim, about */
+    su_stats_number(tool, "full_seconds", (total.led ? FULL_OVER_LED : 1) * total.seconds); /* of fullsim, about */
     if (status == SU_NUMERICS) { /* a run that went astray is a result all the same */
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0}, status = SU_OK;
