@@ -36,19 +36,18 @@ same_arrays few.npz Bend.sim.npz
 check "the bake's shot has trained contact" $?
 awk -v a="$(number all.json contact_most_pressed)" -v f="$(number few.json contact_most_pressed)" 'BEGIN { exit !(a > 3 && f > 0) }'
 check "pairs press in both runs" $?
-error() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" all.npz | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p'; }
-with=$(error few.npz) without=$(error none.npz)
+apart() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" "$2" | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p'; }
+with=$(apart few.npz all.npz) without=$(apart none.npz all.npz)
 awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.6 * b) }'
 check "trained pairs come nearer to all pairs than none (${with:-?} against ${without:-?} %)" $?
 none -o held.npz --contact arm.contact.npz --self-friction 0.5 --stats held.json
-held=$("$BIN/supple" compare arm.model.npz Bend.anim.npz held.npz few.npz | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p')
+held=$(apart held.npz few.npz)
 awk -v a="$held" -v f="$(number held.json failed)" 'BEGIN { exit !(a > 1 && f == 0) }'
 check "friction holds trained pairs (${held:-?} % from those that slide)" $?
 # How far off trained pairs are is known, and what takes their place is the full space's contact.
 none -o off.npz --contact arm.contact.npz --estimate arm.tet.npz arm.fit.npz --bound 0.01% --stats off.json
 "$BIN/supple" fullsim arm.tet.npz arm.fit.npz Bend.anim.npz --self-contact all --tolerance 1e-3 -q -o full.npz
-apart() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" full.npz | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p'; }
-told=$(number off.json error_estimate_reduced) true=$(apart few.npz) left=$(apart off.npz)
+told=$(number off.json error_estimate_reduced) true=$(apart few.npz full.npz) left=$(apart off.npz full.npz)
 awk -v e="$told" -v t="$true" -v l="$left" 'BEGIN { exit !(t > 0.1 && 100 * e > 0.98 * t && 100 * e < 1.02 * t && l < 0.01) }'
 check "the error with contact is known (${told:-?} for ${true:-?} %), and nothing of it is left in the full space (${left:-?} %)" $?
 "$BIN/supple" info arm.contact.npz | grep -q pair_weight
