@@ -161,8 +161,8 @@ static void few_modes_are_as_far_off_as_estimated(void **unused)
 
 static void reduced_leads(void *self, int64_t instant, double *back) { su_reduced_motion_at(self, instant, back); }
 
-/* What is played beside the reduced run is the full simulation, with a solve a step; alone, to the same tolerance, more
- * solves lead less near to it. */
+/* What is played beside the reduced run is the full simulation, with a solve a step; alone, to the same tolerance, as
+ * many solves end farther from it. */
 static void the_led_run_is_the_full_simulation(void **unused)
 {
     (void)unused;
