@@ -289,9 +289,12 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
     return refit(s, 4, err);
 }
 
+/* Adds candidates up to `size`, or until the error is below `error` where that is > 0. Weights leave members again: where
+ * as many leave as come, and no less is lacking for it, the set is as large as it gets. */
 static su_status grow(search *s, int64_t size, double error, su_selection *out, su_error *err)
 {
     int64_t added;
+    double least = s->now.error;
     while (s->now.count < size && (error <= 0 || s->now.error > error)) {
         int64_t step = s->now.count / 3 > 8 ? s->now.count / 3 : 8;
         if (step > size - s->now.count) step = size - s->now.count;
@@ -301,7 +304,8 @@ static su_status grow(search *s, int64_t size, double error, su_selection *out, 
         SU_TRY(refit(s, 2, err));
         note_curve(s, out);
         SU_TRY(su_progress_update(s->settings->progress, 0.4 * (double)s->now.count / (double)(size + 1), err));
-        if (s->now.count <= before && added < 2) break;
+        if (s->now.count <= before && s->now.error >= least * (1 - PAYS)) break;
+        least = fmin(least, s->now.error);
     }
     return SU_OK;
 }
