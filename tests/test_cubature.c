@@ -137,6 +137,20 @@ static void few_tets_reach_two_per_cent(void **state)
     free_problem(&p);
 }
 
+/* Where weights leave members as fast as they come no set is as large as was asked for, and the search ends all the same. */
+static void a_set_that_cannot_grow_ends(void **state)
+{
+    fixture *f = *state;
+    su_fit_problem p = make_problem(f, 10, 1, 0.05, 0);
+    su_selection set;
+    assert_int_equal(su_select_points(&p, &(su_fit_settings){.count = f->tets.count, .threads = 2}, &set, NULL), SU_OK);
+    printf("# %lld of %lld tets hold weights: %.4f %%\n", (long long)set.count, (long long)f->tets.count,
+           100 * set.worst);
+    assert_true(set.count < f->tets.count && set.worst < 1e-3);
+    su_selection_free(&set);
+    free_problem(&p);
+}
+
 static void both_sets_train_without_shots(void **state)
 {
     fixture *f = *state;
@@ -270,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(errors_at_states_are_displacements, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
+        cmocka_unit_test_setup_teardown(a_set_that_cannot_grow_ends, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,25 +205,30 @@ static void mark_trunks(int64_t bones, const char *const *names, const int32_t *
     }
 }
 
-/* A rig that has no hands lets its forearms end in them (blocks, robots, toys), and one without feet its shins. */
+/* A rig that has no hands lets its forearms end in them (blocks, robots, toys), or its arms where it has no forearms
+ * either, and one without feet its shins or legs. */
 typedef struct limb {
     part_words end[2], last[2];
 } limb;
 
+#define HANDS " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "
+#define FEET " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "
+
 static const limb limbs[] = {
-    {{{&STIFF, " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "},
-      {NULL, NULL}},
-     {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
-    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "},
-      {NULL, NULL}},
-     {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
+    {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
+    {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}},
+    {{{&STIFF, FEET}, {NULL, NULL}}, {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
+    {{{&STIFF, FEET "shin lowerleg knee hock "}, {NULL, NULL}}, {{&STIFF, " leg upperleg thigh "}, {NULL, NULL}}},
 };
 
-static void mark_ends(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
+/* Controls that no skin follows are no hands or feet. */
+static void mark_ends(int64_t bones, const char *const *names, const int32_t *parent, const double *carried,
+                      double *factor)
 {
     for (size_t k = 0; k < sizeof limbs / sizeof *limbs; k++) {
         bool has_end = false;
-        for (int64_t b = 0; b < bones; b++) has_end |= stiffness_of_name(limbs[k].end, names[b]) > 0;
+        for (int64_t b = 0; b < bones; b++)
+            has_end |= stiffness_of_name(limbs[k].end, names[b]) > 0 && (!carried || carried[b] > 0);
         for (int64_t b = 0; b < bones && !has_end; b++) {
             bool is_last = stiffness_of_name(limbs[k].last, names[b]) > 0;
             for (int64_t c = 0; c < bones && is_last; c++)
@@ -243,7 +248,7 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
             factor[b] = STIFF;
     }
     if (parent) mark_trunks(bones, names, parent, factor);
-    if (parent) mark_ends(bones, names, parent, factor);
+    if (parent) mark_ends(bones, names, parent, carried, factor);
     for (int64_t b = 0; b < bones; b++)
         if (factor[b] == 0) factor[b] = parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
 }
