@@ -289,8 +289,8 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
     return refit(s, 4, err);
 }
 
-/* Adds candidates up to `size`, or until the error is below `error` where that is > 0. Weights leave members again: where
- * as many leave as come, and no less is lacking for it, the set is as large as it gets. */
+/* Adds candidates up to `size`, or until the error is below `error` where that is > 0. Weights leave members again:
+ * where as many leave as come, and no less is lacking for it, the set is as large as it gets. */
 static su_status grow(search *s, int64_t size, double error, su_selection *out, su_error *err)
 {
     int64_t added;
