@@ -112,7 +112,7 @@ export function charts(data, parent, tables, goto) {
     };
 }
 
-// What deserves a look: steps that went wrong, then where the error to be expected, the motion and its energy are largest; frames that lie close together count once.
+// What deserves a look: steps that went wrong, then where the error, the motion and its energy are largest; frames that lie close together count once.
 function look(data, parent, goto) {
     const { info } = data, count = data.times.length, apart = Math.max(3, Math.round(0.25 * info.fps)), rows = [];
     const taken = (f) => rows.some((r) => Math.abs(r.frame - f) < apart);
