@@ -2,6 +2,7 @@
 # supple contact and supple sim --contact as programs, on an arm that is bent, and in a bake.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
+find_numpy
 number() { sed -n "s/.*\"$2\": *\([-0-9.e+]*\).*/\1/p" "$1" | head -n 1; }
 # All arrays byte for byte; meta tells of command lines.
 same_arrays() {
@@ -50,6 +51,24 @@ none -o off.npz --contact arm.contact.npz --estimate arm.tet.npz arm.fit.npz --b
 told=$(number off.json error_estimate_reduced) true=$(apart few.npz full.npz) left=$(apart off.npz full.npz)
 awk -v e="$told" -v t="$true" -v l="$left" 'BEGIN { exit !(t > 0.1 && 100 * e > 0.98 * t && 100 * e < 1.02 * t && l < 0.01) }'
 check "the error with contact is known (${told:-?} for ${true:-?} %), and nothing of it is left in the full space (${left:-?} %)" $?
+# Modes that answer forces of contact stand first; the others are beside them.
+for threads in 1 2; do
+    "$BIN/supple" modes arm.tet.npz arm.fit.npz --motion Bend.anim.npz --self-contact all -r 16 --contact-forces 5 -j $threads -q -o $threads.basis.npz
+done
+same_arrays 1.basis.npz 2.basis.npz
+check "modes that answer contact: two threads give the bytes of one" $?
+"$BIN/supple" modes arm.tet.npz arm.fit.npz --motion Bend.anim.npz --self-contact all -r 16 -q -o plain.basis.npz
+[ -z "$python" ] || "$python" - >held <<'PY'
+import numpy as np
+front, plain = (np.load(name + '.basis.npz') for name in ('1', 'plain'))
+B, P = (f['basis'].reshape(16, -1).T for f in (front, plain))
+print(abs(front['gram'].reshape(16, 16) - np.eye(16)).max())
+print(max(np.linalg.norm(b - P @ np.linalg.lstsq(P, b, rcond=None)[0]) / np.linalg.norm(b) for b in B[:, :5].T))
+PY
+if [ -n "$python" ]; then
+    awk 'NR == 1 { good = $1 < 1e-9 } NR == 2 { good = good && $1 > 0.1 } END { exit !(good && NR == 2) }' held
+    check "they are orthonormal with the others, and in no basis of the motion alone ($(tr '\n' ' ' <held))" $?
+fi
 "$BIN/supple" info arm.contact.npz | grep -q pair_weight
 check "info knows the file" $?
 
@@ -71,6 +90,8 @@ refused() {   # EXIT WORDS ARGUMENTS...
     check "$* is refused" $? "$(cat ../words)"
 }
 refused 2 'take one' sim arm.model.npz Bend.anim.npz --contact arm.contact.npz --self-contact all --fit arm.fit.npz
+refused 2 'goes with --self-contact' modes arm.tet.npz arm.fit.npz --motion Bend.anim.npz --contact-forces 5
+refused 2 'leaves nothing' modes arm.tet.npz arm.fit.npz --motion Bend.anim.npz --self-contact all -r 5 --contact-forces 5
 refused 2 'goes with --contact' sim arm.model.npz Bend.anim.npz --self-friction 0.5
 refused 2 'goes with --fit' sim arm.model.npz Bend.anim.npz --self-contact all
 refused 3 'supple.contact' sim arm.model.npz Bend.anim.npz --contact arm.fit.npz

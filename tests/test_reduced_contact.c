@@ -1,5 +1,6 @@
 /* Contact of the flesh with itself in reduced motion: all pairs against lib/contact and against the full simulation,
  * and trained pairs against all of them, on a beam that is rolled up until its ends lie in each other. */
+#include "fem/fullsim.h"
 #include "geometry/vector.h"
 #include "reduce/cubature/contact_training.h"
 #include "reduce/cubature/pair_selection.h"
@@ -354,6 +355,42 @@ static void a_whole_basis_moves_as_the_full_simulation(void **unused)
     fixture_free(&f);
 }
 
+/* Forces of the flesh on itself add up to nothing, are there where it touches, and to ask for them changes no step. */
+static void forces_of_contact_add_up_to_nothing(void **unused)
+{
+    fixture f;
+    su_error err = {0};
+    su_fullsim *sims[2];
+    int touching = 0;
+    (void)unused;
+    fixture_create(&f, 0);
+    su_sim_settings settings = f.settings;
+    su_fullsim_options options = {.tolerance = 1e-6, .threads = 1, .self_contact = SU_SELF_CONTACT_ALL};
+    assert_int_equal(su_sim_settings_resolve(&settings, 4.0, f.s.anim.F, f.s.anim.times, 0.0, &err), SU_OK);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(su_fullsim_create(&f.s.tet, &f.s.fit, f.s.shot, &settings, &options, &sims[k], &err), SU_OK);
+    int64_t n = f.s.tet.n;
+    double *force = malloc((size_t)(3 * n) * sizeof *force);
+    for (int64_t k = 1; k < f.s.anim.F; k++) {
+        su_fullsim_frame state[2];
+        double sum[3] = {0}, size = 0;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(su_fullsim_advance(sims[i], &err), SU_OK);
+            su_fullsim_state(sims[i], &state[i]);
+        }
+        assert_memory_equal(state[0].u, state[1].u, (size_t)(3 * n) * sizeof *force);
+        assert_int_equal(su_fullsim_contact_force(sims[0], force, &err), SU_OK);
+        for (int64_t i = 0; i < 3 * n; i++) sum[i % 3] += force[i], size += fabs(force[i]);
+        touching += state[0].contact.pressed > 0;
+        assert_true((size > 0) == (state[0].contact.pressed > 0));
+        for (int i = 0; i < 3; i++) assert_true(fabs(sum[i]) <= 1e-12 * size);
+    }
+    assert_true(touching > 3);
+    free(force);
+    su_fullsim_free(sims[0]), su_fullsim_free(sims[1]);
+    fixture_free(&f);
+}
+
 /* Few columns reach what was asked for, none has a negative weight, and with a tolerance of nothing all is met. */
 static void few_pairs_give_the_force_of_all(void **unused)
 {
@@ -565,6 +602,7 @@ int main(void)
         cmocka_unit_test(forces_are_those_of_all_pairs_projected),
         cmocka_unit_test(friction_is_that_of_all_pairs_projected),
         cmocka_unit_test(a_whole_basis_moves_as_the_full_simulation),
+        cmocka_unit_test(forces_of_contact_add_up_to_nothing),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
         cmocka_unit_test(trained_pairs_hold),

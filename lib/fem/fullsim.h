@@ -96,6 +96,8 @@ const double *su_fullsim_mass(const su_fullsim *sim);
 /* Internal elastic force (n,3) N, root frame, of all tets there, with the materials of the fit: settings.stiffness is
  * left out. */
 void su_fullsim_elastic_force(su_fullsim *sim, double *force);
+/* Force (n,3) N, root frame, of the flesh on itself there, without friction; 0 where options.self_contact is none. */
+su_status su_fullsim_contact_force(su_fullsim *sim, double *force, su_error *err);
 
 /* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */
 int64_t su_fullsim_state_size(const su_fullsim *sim);

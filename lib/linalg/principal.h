@@ -32,7 +32,8 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
 
 /* The same directions in M + kappa K, orthonormal in M all the same, with the kappa at which what they leave of the
  * candidates is as large in M as in kappa K: so the product of the two is least that so many directions can leave.
- * Found by fixed point from 0, `rounds` times (0: M alone). v: eigenvectors of K y = lambda M y, or none.
+ * Found by fixed point from 0, `rounds` times (0: M alone). v: eigenvectors of K y = lambda M y, or none; beside others
+ * the product is near the least only.
  * Directions below `shortest` times the longest candidate in that norm do not count. */
 typedef struct su_balance {
     const su_sparse *stiffness; /* (size,size) K, semidefinite */

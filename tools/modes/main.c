@@ -317,7 +317,14 @@ static su_status check_use(su_tool *tool, const settings *set)
                        "a third file, --leak, --rigid-body, --unconstrained, --no-hold, --covariance and --local go "
                        "with --kind skinning");
     if (set->motion.count == 0)
-        return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
+        return set->self_contact     ? su_fail(err, SU_USAGE, "--self-contact goes with --motion")
+               : set->contact_forces ? su_fail(err, SU_USAGE, "--contact-forces goes with --motion and --self-contact")
+                                     : SU_OK;
+    if (set->contact_forces && !set->self_contact)
+        return su_fail(err, SU_USAGE, "--contact-forces goes with --self-contact: without it there are none");
+    if (set->contact_forces > 0 && set->contact_forces >= set->r)
+        return su_fail(err, SU_USAGE, "--contact-forces %d: leaves nothing of the %d modes for the motion (-r)",
+                       set->contact_forces, set->r);
     if (set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
         set->poses.count || set->reuse || set->matrices || set->keep_rigid)
         return su_fail(err, SU_USAGE,
@@ -520,6 +527,14 @@ static const su_option options[] = {
      .choices = SU_SELF_CONTACT_NAMES,
      .help = "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
              "modes have room for contact (default: none)."},
+    {.name = "contact-forces",
+     .kind = SU_OPT_INT,
+     .target = &set.contact_forces,
+     .argument = "N",
+     .low = 0,
+     .high = 2000,
+     .help = "with --self-contact: the first N modes are how the flesh at rest gives way to the forces of contact "
+             "(default: 0)."},
     SU_GRAVITY_OPTIONS(set.sim),
     {.name = "pose",
      .kind = SU_OPT_LIST,

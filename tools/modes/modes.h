@@ -20,7 +20,7 @@ enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in 
 enum { KIND_LINEAR, KIND_SKINNING }; /* --kind */
 
 typedef struct settings {
-    int r, linear, contact;
+    int r, linear, contact, contact_forces;
     double tolerance, eta;
     const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
     su_list poses, shots, motion, planes, colliders;

@@ -92,6 +92,7 @@ su_status motion_run(job *j)
                           .anims = m.anims,
                           .self_contact = j->set->self_contact,
                           .forces = true,
+                          .contact_modes = j->set->contact_forces,
                           .threads = tool->threads,
                           .progress = &tool->progress};
     if (tool->dry_run) goto done;

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/tetmesh.h"
+#include "linalg/cholesky.h"
 #include "linalg/principal.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
@@ -76,36 +77,92 @@ static void put_part(const free_part *part, const double *in, double *field)
     for (int64_t i = 0; i < part->size; i++) field[3 * (int64_t)part->vertex[i / 3] + i % 3] = in[i];
 }
 
+/* The first modes of basis (r,n,3): the principal directions in M of how the flesh at rest in the neutral pose gives
+ * way to the forces of contact of each frame (Teng, Otaduy and Kim 2014, section 5.1), all frames alike. *got: how
+ * many. */
+static su_status contact_modes(const su_play *play, const su_played_shots *played, const free_part *part, int64_t r,
+                               double *basis, int64_t *got, su_error *err)
+{
+    int64_t n = play->tet->n, columns = 0, most = play->contact_modes < r ? play->contact_modes : r;
+    double *force = NULL, *answers = NULL, *modes = NULL;
+    su_cholesky *factor = NULL;
+    su_status status;
+    *got = 0;
+    if (!played->contact || most == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&force, part->size, "forces of contact", err));
+    SU_GO(SU_ALLOC(&answers, played->count * part->size, "forces of contact", err));
+    SU_GO(SU_ALLOC(&modes, most * part->size, "modes", err));
+    SU_GO(su_cholesky_create(&part->stiffness, play->threads, &factor, err));
+    if (su_cholesky_factorize(factor, &part->stiffness, NULL) != SU_OK) {
+        status = su_fail(err, SU_INPUT, "flesh that nothing holds does not answer forces of contact at rest");
+        goto done;
+    }
+    for (int64_t k = 0; k < played->count; k++) {
+        double *answer = answers + columns * part->size, size2 = 0;
+        take_part(part, played->contact + 3 * k * n, force);
+        if (cblas_dnrm2((int)part->size, force, 1) == 0) continue;
+        SU_GO(su_cholesky_solve(factor, 1, force, answer, err));
+        for (int64_t i = 0; i < part->size; i++) size2 += part->mass[i] * answer[i] * answer[i];
+        cblas_dscal((int)part->size, 1 / sqrt(size2), answer, 1);
+        columns++;
+    }
+    SU_GO(su_mass_pca(part->size, part->mass, 0, modes, columns, answers, most, play->plan->shortest_direction, got,
+                      err));
+    for (int64_t k = 0; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
+done:
+    su_cholesky_free(factor);
+    free(force), free(answers), free(modes);
+    return status;
+}
+
+/* Takes what the first `front` modes of basis (n,3 each) hold off the `linear` ones behind them, which then span the
+ * same beside them. */
+static su_status part_from_front(const su_play *play, const free_part *part, int64_t front, int64_t linear,
+                                 double *basis, su_error *err)
+{
+    int64_t n = play->tet->n;
+    double *modes = NULL, *columns = NULL;
+    su_status status;
+    if (front == 0 || linear == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&modes, (front + linear) * part->size, "modes", err));
+    SU_GO(SU_ALLOC(&columns, linear * part->size, "modes", err));
+    for (int64_t k = 0; k < front; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
+    for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * (front + k) * n, columns + k * part->size);
+    SU_GO(su_mass_pca(part->size, part->mass, front, modes, linear, columns, linear, 0, NULL, err));
+    for (int64_t k = front; k < front + linear; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
+done:
+    free(modes), free(columns);
+    return status;
+}
+
 /* Behind the `linear` modes that basis (r,n,3) holds: the principal directions of what these leave of the shapes, in
  * mass and stiffness alike. *got: modes in all. */
-static su_status principal_modes(const su_play *play, const su_played_shots *shapes, const su_elastic *elastic,
+static su_status principal_modes(const su_play *play, const su_played_shots *shapes, const free_part *part,
                                  int64_t linear, int64_t r, double *basis, int64_t *got, su_error *err)
 {
     int64_t n = play->tet->n, count = shapes->count;
-    free_part part = {0};
     double *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL;
     su_status status;
-    SU_GO(free_part_create(elastic, play->tet->vertices, play->threads, &part, err));
-    SU_GO(SU_ALLOC(&columns, count * part.size, "states", err));
-    SU_GO(SU_ALLOC(&modes, r * part.size, "modes", err));
+    SU_GO(SU_ALLOC(&columns, count * part->size, "states", err));
+    SU_GO(SU_ALLOC(&modes, r * part->size, "modes", err));
     SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(sizes, count), SU_WANT(factor, count)));
     for (int64_t k = 0; k < count; k++) {
-        double *column = columns + k * part.size;
-        take_part(&part, shapes->shapes + 3 * k * n, column);
-        for (int64_t i = 0; i < part.size; i++) sizes[k] += part.mass[i] * column[i] * column[i];
+        double *column = columns + k * part->size;
+        take_part(part, shapes->shapes + 3 * k * n, column);
+        for (int64_t i = 0; i < part->size; i++) sizes[k] += part->mass[i] * column[i] * column[i];
         sizes[k] = sqrt(sizes[k]);
     }
     SU_GO(weigh_frames(play, shapes, sizes, factor, err));
     for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < part.size; i++) columns[k * part.size + i] *= factor[k];
-    for (int64_t k = 0; k < linear; k++) take_part(&part, basis + 3 * k * n, modes + k * part.size);
-    su_balance balance = {.stiffness = &part.stiffness, .rounds = play->plan->balance_rounds, .threads = play->threads};
-    SU_GO(su_balanced_pca(part.size, part.mass, &balance, linear, modes, count, columns, r - linear,
+        for (int64_t i = 0; i < part->size; i++) columns[k * part->size + i] *= factor[k];
+    for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
+    const su_sparse *K = &part->stiffness;
+    su_balance balance = {.stiffness = K, .rounds = play->plan->balance_rounds, .threads = play->threads};
+    SU_GO(su_balanced_pca(part->size, part->mass, &balance, linear, modes, count, columns, r - linear,
                           play->plan->shortest_direction, got, err));
     *got += linear;
-    for (int64_t k = linear; k < *got; k++) put_part(&part, modes + k * part.size, basis + 3 * k * n);
+    for (int64_t k = linear; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
 done:
-    free_part_free(&part);
     free(columns), free(modes), free(sizes), free(factor);
     return status;
 }
@@ -183,16 +240,21 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
                                  int64_t wanted, su_basis *basis, su_progress *progress, su_error *err)
 {
     const su_tet *tet = play->tet;
-    int64_t n = tet->n, f = played->count, r = wanted < f ? wanted : f, linear = linear_count(play, r), got = 0;
+    int64_t n = tet->n, f = played->count, r = wanted < f ? wanted : f, front = 0, linear, got = 0;
     su_elastic elastic = {0};
+    free_part part = {0};
     double *modes = NULL;
     su_status status;
     SU_GO(su_elastic_of_fit(&elastic, tet, play->fit, material, err));
     const double *mass = elastic.mass;
     SU_GO(SU_ALLOC(&modes, 3 * r * n, "modes", err));
-    if (linear > 0) SU_GO(linear_modes(play, &elastic, linear, modes, progress, err));
-    SU_GO(principal_modes(play, played, &elastic, linear, r, modes, &got, err));
-    if (got == linear && linear < r) {
+    SU_GO(free_part_create(&elastic, tet->vertices, play->threads, &part, err));
+    SU_GO(contact_modes(play, played, &part, r, modes, &front, err));
+    linear = linear_count(play, r - front);
+    if (linear > 0) SU_GO(linear_modes(play, &elastic, linear, modes + 3 * front * n, progress, err));
+    SU_GO(part_from_front(play, &part, front, linear, modes, err));
+    SU_GO(principal_modes(play, played, &part, front + linear, r, modes, &got, err));
+    if (got == front + linear && front + linear < r) {
         status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
     }
@@ -202,6 +264,7 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
     SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, play->threads, err));
 done:
     free(modes);
+    free_part_free(&part);
     su_elastic_free(&elastic);
     return status;
 }

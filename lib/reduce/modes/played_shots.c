@@ -165,6 +165,11 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
             su_fullsim_elastic_force(s->sim, force);
             su_turn_back_vectors(n, su_fullsim_turn(s->sim), force, force);
         }
+        if (out->contact) {
+            double *force = out->contact + 3 * n * k;
+            SU_TRY(su_fullsim_contact_force(s->sim, force, err));
+            su_turn_back_vectors(n, su_fullsim_turn(s->sim), force, force);
+        }
         k++;
     }
     return SU_OK;
@@ -230,7 +235,9 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        if (out->forces) memmove(out->forces + kept * size, out->forces + k * size, (size_t)size * sizeof *out->forces);
+        double *fields[] = {out->forces, out->contact};
+        for (int i = 0; i < 2; i++)
+            if (fields[i]) memmove(fields[i] + kept * size, fields[i] + k * size, (size_t)size * sizeof *fields[i]);
         out->shot[kept] = out->shot[k], out->start[kept] = out->start[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
@@ -269,6 +276,7 @@ su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err
     SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
+    if (play->contact_modes > 0) SU_GO(SU_ALLOC(&out->contact, size * frames, "forces of the shots", err));
     SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->weights, frames), SU_WANT(out->shot, frames),
                        SU_WANT(out->frame, frames), SU_WANT(out->start, frames)));
     if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));
@@ -283,7 +291,7 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->forces), free(played->weights);
+    free(played->shapes), free(played->forces), free(played->contact), free(played->weights);
     free(played->shot), free(played->frame), free(played->start);
     *played = (su_played_shots){0};
 }
