@@ -161,17 +161,18 @@ static void forearms_without_hands_end_in_them(void **unused)
     (void)unused;
 }
 
-/* Toys of one joint a limb: arms end in hands, legs in feet, whatever controls without skin are called. */
-static void limbs_of_one_joint_end_in_hands_and_feet(void **unused)
+/* Toys of one joint a limb: arms end in hands, whatever controls without skin are called; legs stay as soft as they
+ * are. */
+static void arms_of_one_joint_end_in_hands(void **unused)
 {
     const char *names[] = {"Body", "Arm.L", "Leg.L", "Head", "Hand_IK"};
     const int32_t parent[] = {-1, 0, 0, 0, -1};
     const double carried[] = {10, 5, 5, 5, 0}, held[] = {10, 5, 5, 5, 1};
     double factor[5];
     su_joint_stiffness(5, names, parent, carried, factor);
-    assert_true(factor[0] == 1 && factor[1] == 30 && factor[2] == 30);
+    assert_true(factor[0] == 1 && factor[1] == 30 && factor[2] == 1);
     su_joint_stiffness(5, names, parent, held, factor); /* that is a hand */
-    assert_true(factor[1] == 1 && factor[2] == 30);
+    assert_true(factor[1] == 1);
     names[1] = "UpperArm.L", names[4] = "ForeArm.L";
     su_joint_stiffness(5, names, parent, held, factor); /* the forearm is its end */
     assert_true(factor[1] == 1 && factor[4] == 30);
@@ -314,7 +315,7 @@ int main(void)
         cmocka_unit_test(a_head_without_skin_is_none),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
         cmocka_unit_test(forearms_without_hands_end_in_them),
-        cmocka_unit_test(limbs_of_one_joint_end_in_hands_and_feet),
+        cmocka_unit_test(arms_of_one_joint_end_in_hands),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
         cmocka_unit_test(a_large_skull_is_stiffer_by_the_square),
         cmocka_unit_test(tips_are_stiffened_until_a_mode_carries_flesh),

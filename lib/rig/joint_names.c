@@ -206,19 +206,19 @@ static void mark_trunks(int64_t bones, const char *const *names, const int32_t *
 }
 
 /* A rig that has no hands lets its forearms end in them (blocks, robots, toys), or its arms where it has no forearms
- * either, and one without feet its shins or legs. */
+ * either, and one without feet its shins. Not its legs: beside hard legs the trunk of a dog of blocks stood still. */
 typedef struct limb {
     part_words end[2], last[2];
 } limb;
 
 #define HANDS " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "
-#define FEET " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "
 
 static const limb limbs[] = {
     {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
     {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}},
-    {{{&STIFF, FEET}, {NULL, NULL}}, {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
-    {{{&STIFF, FEET "shin lowerleg knee hock "}, {NULL, NULL}}, {{&STIFF, " leg upperleg thigh "}, {NULL, NULL}}},
+    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "},
+      {NULL, NULL}},
+     {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
 };
 
 /* Controls that no skin follows are no hands or feet. */
