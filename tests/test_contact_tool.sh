@@ -69,6 +69,12 @@ if [ -n "$python" ]; then
     awk 'NR == 1 { good = $1 < 1e-9 } NR == 2 { good = good && $1 > 0.1 } END { exit !(good && NR == 2) }' held
     check "they are orthonormal with the others, and in no basis of the motion alone ($(tr '\n' ' ' <held))" $?
 fi
+python3 "$here/make_arm.py" bent.glb 40 40 24 0.3
+"$BIN/supple" import -q bent.glb -o bent.anim.npz
+run "$BIN/supple" modes arm.tet.npz arm.fit.npz --motion bent.anim.npz --self-contact all -r 8 --contact-forces 3 -q -o untouched.basis.npz
+check "where nothing touches there are none, which is said" "$status" "$(cat ../err)"
+grep -q 'nothing touches' ../err && ! grep -q 'illegal' ../err
+check "and nothing else" $? "$(cat ../err)"
 "$BIN/supple" info arm.contact.npz | grep -q pair_weight
 check "info knows the file" $?
 

@@ -68,6 +68,14 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);
 }
 
+/* Does the flesh press on itself anywhere in what was played? */
+static bool touches(const su_played_shots *played, int64_t n)
+{
+    for (int64_t i = 0; i < 3 * n * played->count; i++)
+        if (played->contact[i] != 0) return true;
+    return false;
+}
+
 su_status motion_run(job *j)
 {
     su_tool *tool = j->tool;
@@ -103,6 +111,8 @@ su_status motion_run(job *j)
             su_fail(err, SU_INPUT, "nothing could be played: every frame of the motion failed or there is only one");
         goto done;
     }
+    if (played.contact && !touches(&played, j->tet.n))
+        su_warn(tool, "nothing touches in the motion: no modes answer forces of contact");
     SU_GO(su_motion_basis_create(&play, &played, j->setup.material, j->set->r, &basis, &tool->progress, err));
     if (basis.r < j->set->r)
         su_warn(tool, "the motion has %lld directions: so many modes are made instead of %d", (long long)basis.r,

@@ -106,6 +106,7 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
         cblas_dscal((int)part->size, 1 / sqrt(size2), answer, 1);
         columns++;
     }
+    if (columns == 0) goto done; /* nothing touches */
     SU_GO(su_mass_pca(part->size, part->mass, 0, modes, columns, answers, most, play->plan->shortest_direction, got,
                       err));
     for (int64_t k = 0; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
