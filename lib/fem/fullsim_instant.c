@@ -127,14 +127,21 @@ su_status su_fullsim_begin_contact(su_fullsim *s, const su_instant *at, double h
     return su_self_contact_grip(s->contact, s->options.friction, h, s->touched, before, err);
 }
 
+/* Contact as the rest shape of s->now allows it, and in s->touched (n,3) where the flesh is. */
+static su_status look_now(su_fullsim *s, su_error *err)
+{
+    su_implicit_step unused = {0};
+    SU_TRY(su_fullsim_begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
+    return SU_OK;
+}
+
 su_status su_fullsim_contact_force(su_fullsim *s, double *force, su_error *err)
 {
     int64_t met, n3 = 3 * s->body.n;
-    su_implicit_step unused = {0};
     memset(force, 0, (size_t)n3 * sizeof *force);
     if (!s->contact) return SU_OK;
-    SU_TRY(su_fullsim_begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
-    for (int64_t i = 0; i < n3; i++) s->touched[i] = s->now.x[i] + s->u[i];
+    SU_TRY(look_now(s, err));
     SU_TRY(su_self_contact_meet(s->contact, s->touched, &met, err));
     su_self_contact_force(s->contact, s->touched, force);
     for (int64_t i = 0; i < n3; i++) force[i] = -force[i];
@@ -146,9 +153,7 @@ su_status su_fullsim_measure_contact(su_fullsim *s, su_error *err)
 {
     if (!s->contact) return SU_OK;
     su_contact_depths rig;
-    su_implicit_step unused = {0};
-    SU_TRY(su_fullsim_begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
-    for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
+    SU_TRY(look_now(s, err));
     SU_TRY(su_self_contact_depths(s->contact, s->touched, &s->record.contact, err));
     su_self_contact_begin(s->contact, NULL, NULL);
     SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));

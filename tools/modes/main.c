@@ -316,13 +316,11 @@ static su_status check_use(su_tool *tool, const settings *set)
         return su_fail(err, SU_USAGE,
                        "a third file, --leak, --rigid-body, --unconstrained, --no-hold, --covariance and --local go "
                        "with --kind skinning");
-    if (set->motion.count == 0)
-        return set->self_contact     ? su_fail(err, SU_USAGE, "--self-contact goes with --motion")
-               : set->contact_forces ? su_fail(err, SU_USAGE, "--contact-forces goes with --motion and --self-contact")
-                                     : SU_OK;
     if (set->contact_forces && !set->self_contact)
         return su_fail(err, SU_USAGE, "--contact-forces goes with --self-contact: without it there are none");
-    if (set->contact_forces > 0 && set->contact_forces >= set->r)
+    if (set->motion.count == 0)
+        return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
+    if (set->contact_forces && set->contact_forces >= set->r)
         return su_fail(err, SU_USAGE, "--contact-forces %d: leaves nothing of the %d modes for the motion (-r)",
                        set->contact_forces, set->r);
     if (set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
