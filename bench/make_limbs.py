@@ -30,8 +30,8 @@ def hand():
     for name, y, x, length in (('index', .027, .075, .075), ('long', .009, .08, .085), ('ring', -.009, .077, .08),
                                ('small', -.027, .07, .06)):
         a, b, c = (x, y, 0), (x + .55 * length, y, 0), (x + length, y, 0)
-        bones.append((name + '1', 0, a, b, .0095, .0088, (Y, 85)))
-        bones.append((name + '2', len(bones) - 1, b, c, .0088, .0078, (Y, 95)))
+        bones.append((name + '1', 0, a, b, .0095, .0088, (Y, 105)))
+        bones.append((name + '2', len(bones) - 1, b, c, .0088, .0078, (Y, 105)))
     return bones
 
 

@@ -18,6 +18,24 @@ struct.pack_into("<4f", data, 28 + size + g["bufferViews"][a["bufferView"]].get(
 open("nan.glb", "wb").write(data)
 PY
 ok $? "weights that are no numbers are none, and it says so"
+"$python" - <<'PY' && supple import bare.glb --progress none -o bare.npz 2>log.txt && grep -q "warning: nothing will move: .* no mesh of this file is bound to joints" log.txt
+import json, struct
+data = open("float.glb", "rb").read()
+size = struct.unpack_from("<I", data, 12)[0]
+g = json.loads(data[20:20 + size])
+del g["skins"]
+for node in g["nodes"]: node.pop("skin", None)
+for node in g["nodes"][6:]: node.pop("mesh", None)  # what hangs on joints moves without skins
+for m in g["meshes"]:
+    for p in m["primitives"]: p.pop("targets", None)
+g["animations"] = [dict(a, channels=[c for c in a["channels"] if c["target"]["path"] != "weights"]) for a in g["animations"]]
+text = json.dumps(g).encode()
+text += b" " * (-len(text) % 4)
+rest = data[20 + size:]
+open("bare.glb", "wb").write(struct.pack("<III", 0x46546C67, 2, 20 + len(text) + len(rest)) + struct.pack("<II", len(text), 0x4E4F534A) + text + rest)
+PY
+ok $? "a character whose skin a converter dropped stands still, and it says why"
+supple import float.glb --progress none -o moves.npz 2>log.txt && ! grep -q "nothing will move" log.txt; ok $? "one that moves is not said to stand"
 while read -r file twin largest; do
     supple import -q "$file" --progress none -o "$file.npz" && "$python" "$here/reference_gltf.py" "$twin" 0 "$file.npz" 12 >twin.txt 2>&1 &&
         "$python" "$here/reference_gltf.py" float.glb 0 "$file.npz" 12 "$largest" >float.txt 2>&1

@@ -283,6 +283,7 @@ su_status su_coarse_space_set(su_coarse_space *s, const su_sparse *A, const su_c
 /* c = (Z'AZ)^-1 of the products of some vectors with x. */
 static void answer(su_coarse_space *s, const vectors *with, const double *x, double *c)
 {
+    if (s->columns == 0) return; /* all of them were dependent; LAPACK refuses systems of no rows */
     for (int64_t k = 0; k < s->columns; k++)
         c[k] = along(with->entry + with->first[k], with->entry + with->first[k + 1], x);
     LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)s->columns, 1, s->E, (lapack_int)s->column_room, c,

@@ -130,6 +130,25 @@ void su_take_free(su_take *take)
     memset(take, 0, sizeof *take);
 }
 
+/* Keys are of 32 bits: noise of this much of the character's size, or of 1 in a matrix, is no motion. */
+static const double KEY_NOISE = 1e-5;
+
+static bool stays(const double *values, int64_t frames, int64_t stride, double noise)
+{
+    for (int64_t i = stride; values && i < frames * stride; i++)
+        if (fabs(values[i] - values[i % stride]) > noise) return false;
+    return true;
+}
+
+bool su_take_is_still(const su_take *take)
+{
+    const su_character *c = take->character;
+    int64_t F = take->range.frames;
+    double noise = KEY_NOISE * fmax(1, c->diagonal);
+    return stays(take->root, F, 16, noise) && stays(take->bones, F, 16 * c->B, noise) &&
+           stays(take->shape_weights, F, c->K, KEY_NOISE) && stays(take->object_frames, F, 16 * c->objects, noise);
+}
+
 void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points)
 {
     const su_character *c = take->character;

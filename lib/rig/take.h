@@ -9,6 +9,7 @@
 #include "rig/parameters.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Linear blend skinning, dual quaternions. */
@@ -48,6 +49,9 @@ typedef struct su_take {
 su_status su_take_create(const su_character *character, const su_scene_clip *clip, const su_take_range *range,
                          su_take *out, su_error *err);
 void su_take_free(su_take *take);
+/* Whether neither joints, blend shapes, root nor objects leave their first frame (by more than keys of 32 bits are
+ * off): the clip moves other nodes than those of the character. */
+bool su_take_is_still(const su_take *take);
 /* points (nbar,3) of a frame in the root frame; room (nbar,3) and matrices (B,33) are scratch of the
  * caller. */
 void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points);

@@ -348,12 +348,25 @@ static void say_findings(su_tool *tool, const su_character *c)
                 (long long)c->left_out, names);
 }
 
-static void say_take(su_tool *tool, const su_character *c, const su_scene_clip *clip, const su_take *take)
+static bool skinned(const su_scene *scene)
+{
+    for (int64_t m = 0; m < scene->meshes; m++)
+        if (scene->mesh[m].bones > 0) return true;
+    return false;
+}
+
+static void say_take(su_tool *tool, const su_scene *scene, const su_character *c, const su_scene_clip *clip,
+                     const su_take *take)
 {
     const su_take_range *range = &take->range;
     su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
             (long long)range->frames, range->fps, range->frame_start, (long long)take->parameters.s);
-    if (range->frames == 1) su_warn(tool, "the clip has one frame; nothing will move");
+    if (range->frames == 1)
+        su_warn(tool, "the clip has one frame; nothing will move");
+    else if (!take->shown && su_take_is_still(take))
+        su_warn(tool, "nothing will move: clip '%s' moves no joint that skin follows%s", clip->name,
+                skinned(scene) ? "" : "; no mesh of this file is bound to joints, which converters drop at times: "
+                                      "export the character again with its skinning");
     su_stats_integer(tool, "frames", range->frames);
     su_stats_integer(tool, "vertices", c->nbar);
     su_stats_integer(tool, "source_vertices", c->N);
@@ -453,7 +466,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
     SU_GO(say_left_behind(tool, &scene, clip));
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
-    say_take(tool, &character, clip, &take);
+    say_take(tool, &scene, &character, clip, &take);
     if (tool->dry_run) goto done;
     SU_GO(make_meta(tool, o, path, curves, clip == &made, &meta));
     began = su_seconds();
