@@ -36,6 +36,11 @@ static void joints_are_read_by_their_words(void **unused)
         {"mixamorig:Spine", 0},
         {"mixamorig:LeftUpLeg", 0},
         {"handle", 0},
+        {"forearml", 3}, /* forearm.l without its dot */
+        {"footr001", 30},
+        {"earl", 1},
+        {"RearLegL", 0},
+        {"rear.l", 0},
         {"Shoulder.L", 0},
         {"Chest", 0},
         {"t\xc3\xaate", 30},   /* a head in French */

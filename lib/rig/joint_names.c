@@ -59,18 +59,20 @@ static double stiffness_of_word(const part_words *part, const char *word, size_t
     return 0;
 }
 
-/* A word with its side taken off: lefthand, handleft, rfoot and footr are not told from other words, so only left and
- * right. */
+/* A word, or what is left of it without its side: lefthand, handleft, and forearml, as programs write that leave out
+ * the dot of forearm.l. A letter in front is no side: a rear leg is no ear. */
 static double stiffness_of(const part_words *part, const char *word, size_t length)
 {
-    static const char *const sides[] = {"left", "right"};
+    static const struct {
+        const char *name;
+        bool in_front;
+    } sides[] = {{"left", true}, {"right", true}, {"left", false}, {"right", false}, {"l", false}, {"r", false}};
     double found = stiffness_of_word(part, word, length);
-    for (int s = 0; s < 2 && found == 0; s++) {
-        size_t side = strlen(sides[s]);
-        if (length <= side) continue;
-        if (!strncmp(word, sides[s], side)) found = stiffness_of_word(part, word + side, length - side);
-        if (found == 0 && !strncmp(word + length - side, sides[s], side))
-            found = stiffness_of_word(part, word, length - side);
+    for (size_t s = 0; s < sizeof sides / sizeof *sides && found == 0; s++) {
+        size_t side = strlen(sides[s].name);
+        const char *at = sides[s].in_front ? word : word + length - side;
+        if (length <= side || strncmp(at, sides[s].name, side) != 0) continue;
+        found = stiffness_of_word(part, sides[s].in_front ? word + side : word, length - side);
     }
     return found;
 }

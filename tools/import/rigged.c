@@ -365,8 +365,9 @@ static void say_take(su_tool *tool, const su_scene *scene, const su_character *c
         su_warn(tool, "the clip has one frame; nothing will move");
     else if (!take->shown && su_take_is_still(take))
         su_warn(tool, "nothing will move: clip '%s' moves no joint that skin follows%s", clip->name,
-                skinned(scene) ? "" : "; no mesh of this file is bound to joints, which converters drop at times: "
-                                      "export the character again with its skinning");
+                skinned(scene) ? ""
+                               : "; no mesh of this file is bound to joints, which converters drop at times: "
+                                 "export the character again with its skinning");
     su_stats_integer(tool, "frames", range->frames);
     su_stats_integer(tool, "vertices", c->nbar);
     su_stats_integer(tool, "source_vertices", c->N);
