@@ -35,7 +35,10 @@ rest = data[20 + size:]
 open("bare.glb", "wb").write(struct.pack("<III", 0x46546C67, 2, 20 + len(text) + len(rest)) + struct.pack("<II", len(text), 0x4E4F534A) + text + rest)
 PY
 ok $? "a character whose skin a converter dropped stands still, and it says why"
-supple import float.glb --progress none -o moves.npz 2>log.txt && ! grep -q "nothing will move" log.txt; ok $? "one that moves is not said to stand"
+supple import float.glb --progress none -o moves.npz 2>log.txt && ! grep -q "nothing will move\|neutral_bone" log.txt; ok $? "one that moves is not said to stand"
+sed 's/"name": "j4"/"name": "neutral_bone"/' inside.gltf >neutral.gltf && supple import neutral.gltf --progress none -o neutral.npz 2>log.txt &&
+    grep -q "warning: [1-9][0-9]* vertices follow 'neutral_bone'" log.txt
+ok $? "what had no weights in Blender is told, as it stays behind"
 while read -r file twin largest; do
     supple import -q "$file" --progress none -o "$file.npz" && "$python" "$here/reference_gltf.py" "$twin" 0 "$file.npz" 12 >twin.txt 2>&1 &&
         "$python" "$here/reference_gltf.py" float.glb 0 "$file.npz" 12 "$largest" >float.txt 2>&1

@@ -324,8 +324,26 @@ static void list_names(int64_t count, const char *const *name, char out[600])
     if (at + 80 >= room) snprintf(out + at, room - at, " ...");
 }
 
+/* What Blender's glTF export calls the joint that it gives to vertices without weights; it stands still. */
+static const char NEUTRAL_BONE[] = "neutral_bone";
+
+static int64_t follow_neutral_bone(const su_character *c)
+{
+    int64_t count = 0;
+    for (int64_t v = 0; v < c->nbar; v++)
+        for (int64_t i = c->skin.start[v]; i < c->skin.start[v + 1]; i++)
+            count += c->skin.weight[i] > 0 && strcmp(c->bone_names[c->skin.bone[i]], NEUTRAL_BONE) == 0;
+    return count;
+}
+
 static void say_findings(su_tool *tool, const su_character *c)
 {
+    int64_t neutral = follow_neutral_bone(c);
+    if (neutral)
+        su_warn(tool,
+                "%lld vertices follow '%s', as those do that have no weights in Blender: they stay behind where "
+                "the character moves; weight them there, and export again",
+                (long long)neutral, NEUTRAL_BONE);
     if (c->normalized)
         su_note(tool, "skinning weights of %lld vertices did not sum to 1 and were normalized",
                 (long long)c->normalized);
