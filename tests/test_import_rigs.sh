@@ -71,7 +71,7 @@ for case in 1:3 3:0; do
     "$python" - ${case%:*} <<'PY'
 import base64, json, struct, sys
 same = int(sys.argv[1])
-def chain(path, names, moving):
+def chain(path, names, moving, armature=False):  # armature: the chain hangs on one that is turned, and stands as it does without
     n, data, views, accessors = len(names), b"", [], []
     def add(values, kind, component, form):
         nonlocal data
@@ -107,6 +107,16 @@ def chain(path, names, moving):
         times, turns = add([0, 0.5, 1], "SCALAR", 5126, "f"), add([0, 0, 0, 1, 0.1, 0, 0, 0.995, 0, 0, 0, 1], "VEC4", 5126, "f")
         root["animations"] = [{"name": "sway", "samplers": [{"input": times, "output": turns}],
                                "channels": [{"sampler": 0, "target": {"node": k, "path": "rotation"}} for k in range(n)]}]
+    if armature:
+        s = 0.5 ** 0.5
+        turned = add([s, 0, 0, s, s * (0.1 + 0.995), 0, 0, s * (0.995 - 0.1), s, 0, 0, s], "VEC4", 5126, "f")
+        places = add([0, 0, 0.5, 0, 0, 0.5, 0, 0, 0.5], "VEC3", 5126, "f")  # of the first joint: half a unit up in the world
+        root["animations"][0]["samplers"] += [{"input": times, "output": turned}, {"input": times, "output": places}]
+        root["animations"][0]["channels"][0]["sampler"] = 1
+        root["animations"][0]["channels"].append({"sampler": 2, "target": {"node": 0, "path": "translation"}})
+        nodes[0].update(rotation=[s, 0, 0, s], translation=[0, 0, 0.5])
+        nodes.append({"name": "armature", "rotation": [-s, 0, 0, s], "children": [0]})
+        root["scenes"][0]["nodes"][0] = n + 1
     root["buffers"] = [{"byteLength": len(data), "uri": "data:application/octet-stream;base64," + base64.b64encode(data).decode()}]
     root["bufferViews"], root["accessors"] = views, accessors
     json.dump(root, open(path, "w"))
@@ -114,11 +124,26 @@ mine = ["pelvis", "waist", "ribs", "collar", "throat", "skull", "temple", "brow"
 theirs = ["mast", "boom", "stay", "shroud", "spar", "keel", "helm", "jib", "reef", "buoy"]
 chain("mine.gltf", mine, False)
 chain("theirs.gltf", mine[:same] + theirs[same:], True)
+chain("plain.gltf", mine, True)
+chain("hung.gltf", mine, True, True)
 PY
     supple import mine.gltf --clip theirs.gltf --progress none -o x.npz 2>log.txt
     [ $? = ${case#*:} ] && { [ ${case#*:} = 0 ] || grep -q "clip 'sway' is another skeleton's: of its 10 nodes 1 are there by name, '[a-z]*' for one is not; put the motion on" log.txt; }
     ok $? "of ten joints ${case%:*} have the same names: $(tail -n 1 log.txt)"
 done
+supple import mine.gltf --clip plain.gltf --progress none -o plain.npz 2>log.txt && supple import mine.gltf --clip hung.gltf --progress none -o hung.npz 2>>log.txt &&
+    ! grep -q "another place" log.txt && "$python" - <<'PY'
+import numpy as np
+def places(path):
+    d = np.load(path)
+    r = d["root"].reshape(-1, 4, 4)
+    return np.einsum("fij,fvj->fvi", r[:, :3, :3], d["points"]) + r[:, None, :3, 3]
+plain, hung = places("plain.npz"), places("hung.npz")
+assert np.ptp(plain, axis=0).max() > 0.1
+off = np.abs(hung - plain - [0, 0.5, 0]).max()
+assert off < 1e-6, off
+PY
+ok $? "a skeleton that hangs on a turned armature stands as it does there"
 sed 's/"Lcl Translation", "Lcl Translation", "", "A",0, 60, 0/"Lcl Translation", "Lcl Translation", "", "A",0, 70, 0/; s/"A", 0, 60, 0/"A", 0, 70, 0/' fbx-text.fbx >long.fbx
 cmp -s long.fbx fbx-text.fbx && echo "# the file did not change"
 supple import fbx-bare.fbx --clip long.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&

@@ -7,14 +7,18 @@
 
 #include <math.h>
 
-su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
+void su_upright(int up, double out[16])
 {
-    /* Right-handed turns that bring the axis to y: x up about z, z up about x. */
     static const double turn[3][9] = {
         {0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
     const double zero[3] = {0, 0, 0};
+    su_affine_set(turn[up], zero, out);
+}
+
+su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
+{
     bind->scene = scene;
-    su_affine_set(turn[up], zero, bind->up);
+    su_upright(up, bind->up);
     bind->node_pose = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
     bind->rest = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
     bind->known = su_arena_alloc(arena, scene->nodes, 1);

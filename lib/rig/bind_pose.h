@@ -16,6 +16,9 @@ typedef struct su_bind_pose {
     uint8_t *known;    /* (nodes) rest is set */
 } su_bind_pose;
 
+/* out (16): scene to y up, of a scene with that axis up (0 x, 1 y, 2 z): x about z, z about x, right-handed. */
+void su_upright(int up, double out[16]);
+
 su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err);
 /* bind (16): mesh space to the neutral pose. Call for skinned meshes first, the largest first. */
 void su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t node, double out[16]);

@@ -3,6 +3,7 @@
 #include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/parent_turn.h"
 #include "rig/same_names.h"
 #include "rig/skinning.h"
 
@@ -212,9 +213,53 @@ static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scen
 typedef struct pair {
     int32_t node, top, to, first; /* top, first: of their chains; to -1: none */
     double unit;                  /* units there in units here, by what both files say */
-    double apart[2];              /* with lengths as they are, and with that unit */
-    double rest[2][3];            /* where it stands in its parent, there and here, in units of each */
+    bool turned;                  /* its parent there is turned against the one here: by turn */
+    double turn[9];
+    double apart[2];   /* with lengths as they are, and with that unit */
+    double rest[2][3]; /* where it stands in its parent, there and here, in units of each */
 } pair;
+
+/* Does a joint above it move by the clip, too? */
+static bool is_carried(const su_scene *scene, int64_t count, const pair *pairs, int32_t node)
+{
+    for (int32_t up = scene->node[node].parent; up >= 0; up = scene->node[up].parent)
+        for (int64_t i = 0; i < count; i++)
+            if (pairs[i].to == up) return true;
+    return false;
+}
+
+static int up_of(const su_scene *scene) { return scene->up >= 0 ? scene->up : 1; }
+
+static const double *parent_pose(const su_scene *scene, const double *world, int32_t node)
+{
+    int32_t up = scene->node[node].parent;
+    return up >= 0 ? world + 16 * up : NULL;
+}
+
+/* How a found pair stands here and there, in what is above them (there, here: node poses of both files). What hangs on
+ * no joint that moves hangs on what each file has put there. */
+static void compare_stands(const su_scene *from, const double *there, const su_scene *scene, const double *here,
+                           bool carried, pair *p)
+{
+    double a[16], b[16], metres = metres_in(scene, here, scene->node[p->first].parent);
+    p->unit = metres > 0.0 ? metres_in(from, there, from->node[p->top].parent) / metres : 1.0;
+    chain_local(from, p->node, p->top, a);
+    chain_local(scene, p->to, p->first, b);
+    if (!carried) {
+        const su_stand one = {up_of(from), parent_pose(from, there, p->top), a},
+                       other = {up_of(scene), parent_pose(scene, here, p->first), b};
+        p->turned = su_parent_turn(&one, &other, p->turn);
+    }
+    if (p->turned) {
+        const double zero[3] = {0, 0, 0};
+        double turn[16];
+        su_affine_set(p->turn, zero, turn);
+        su_affine_multiply(turn, a, a);
+    }
+    p->apart[0] = apart(a, b, 1.0), p->apart[1] = apart(a, b, p->unit);
+    su_affine_translation(a, p->rest[0]);
+    su_affine_translation(b, p->rest[1]);
+}
 
 static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const su_same_names *h,
                             int64_t *count, pair **pairs, su_error *err)
@@ -230,19 +275,12 @@ static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_
         pair p = {.node = n, .top = chain_top(from, n)};
         if (is_link(from->node[n].name) || !moves(from, clip, n, p.top)) continue;
         p.to = find_twin(from, n, scene, h);
-        if (p.to >= 0) {
-            double a[16], b[16], metres;
-            p.first = chain_top(scene, p.to);
-            metres = metres_in(scene, here, scene->node[p.first].parent);
-            p.unit = metres > 0.0 ? metres_in(from, there, from->node[p.top].parent) / metres : 1.0;
-            chain_local(from, n, p.top, a);
-            chain_local(scene, p.to, p.first, b);
-            p.apart[0] = apart(a, b, 1.0), p.apart[1] = apart(a, b, p.unit);
-            su_affine_translation(a, p.rest[0]);
-            su_affine_translation(b, p.rest[1]);
-        }
+        if (p.to >= 0) p.first = chain_top(scene, p.to);
         out[(*count)++] = p;
     }
+    for (int64_t i = 0; i < *count; i++)
+        if (out[i].to >= 0)
+            compare_stands(from, there, scene, here, is_carried(scene, *count, out, out[i].to), &out[i]);
     return SU_OK;
 }
 
@@ -298,13 +336,15 @@ static proportions compare_proportions(su_arena *arena, int64_t count, const pai
     return (proportions){4 * turned <= compared, ratio[compared / 2]};
 }
 
-/* Does a joint above it move by the clip, too? */
-static bool is_carried(const su_scene *scene, int64_t count, const pair *pairs, int32_t node)
+/* Translations and rotations, and their tangents, in the parent here. */
+static void turn_channel(const double turn[9], su_scene_channel *c)
 {
-    for (int32_t up = scene->node[node].parent; up >= 0; up = scene->node[up].parent)
-        for (int64_t i = 0; i < count; i++)
-            if (pairs[i].to == up) return true;
-    return false;
+    double q[4];
+    su_quaternion_of(turn, q);
+    for (int64_t i = 0; i < c->translations * su_key_values(c->translation_mode); i++)
+        su_mulv3(turn, c->translation + 3 * i, c->translation + 3 * i);
+    for (int64_t i = 0; i < c->rotations * su_key_values(c->rotation_mode); i++)
+        su_quaternion_multiply(q, c->rotation + 4 * i, c->rotation + 4 * i);
 }
 
 /* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body;
@@ -393,6 +433,7 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         const bool carried = fitted && is_carried(scene, count, pairs, p->to);
         if (p->top == p->node && p->first == p->to) {
             copy_channel(arena, channel_of(clip, p->node), unit, p->to, channel);
+            if (p->turned && !arena->failed) turn_channel(p->turn, channel);
             if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
             continue;
         }
@@ -402,6 +443,7 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         memcpy(scene->node[p->to].local, here, sizeof here);
         const chain joints = {from, clip, p->node, p->top, unit, world};
         SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
+        if (p->turned) turn_channel(p->turn, channel);
         if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
     }
     copy_morphs(from, clip, scene, h, out);
