@@ -144,6 +144,16 @@ off = np.abs(hung - plain - [0, 0.5, 0]).max()
 assert off < 1e-6, off
 PY
 ok $? "a skeleton that hangs on a turned armature stands as it does there"
+"$python" - <<'PY' && supple import mine.gltf --clip lying.gltf --progress none -o lying.npz 2>log.txt && "$python" -c 'import numpy as np
+a, b = np.load("plain.npz"), np.load("lying.npz")
+assert (a["points"] == b["points"]).all() and (a["root"] == b["root"]).all()'
+import json
+g = json.load(open("plain.gltf"))
+g["nodes"].append({"name": "ground", "rotation": [-0.5 ** 0.5, 0, 0, 0.5 ** 0.5], "children": [0]})
+g["scenes"][0]["nodes"][0] = len(g["nodes"]) - 1
+json.dump(g, open("lying.gltf", "w"))
+PY
+ok $? "one that is turned as a whole there keeps its turn here"
 sed 's/"Lcl Translation", "Lcl Translation", "", "A",0, 60, 0/"Lcl Translation", "Lcl Translation", "", "A",0, 70, 0/; s/"A", 0, 60, 0/"A", 0, 70, 0/' fbx-text.fbx >long.fbx
 cmp -s long.fbx fbx-text.fbx && echo "# the file did not change"
 supple import fbx-bare.fbx --clip long.fbx --progress none -o x.npz 2>log.txt && "$python" "$here/rig_files.py" check fbx x.npz &&
