@@ -216,6 +216,15 @@ void su_quaternion_log(const double q[4], double v[3])
     for (int i = 0; i < 3; i++) v[i] = sign * factor * q[1 + i];
 }
 
+double su_rotation_angle(const double a[9], const double b[9])
+{
+    double between[9], q[4], v[3];
+    su_tmul33(a, b, between);
+    su_quaternion_of(between, q);
+    su_quaternion_log(q, v);
+    return su_norm3(v);
+}
+
 void su_quaternion_exp(const double v[3], double q[4])
 {
     double angle = su_norm3(v), half = 0.5 * angle;

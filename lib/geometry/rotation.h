@@ -30,6 +30,9 @@ void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
 void su_quaternion_log(const double q[4], double v[3]);
 void su_quaternion_exp(const double v[3], double q[4]);
 
+/* Angle, rad, 0 to pi, by which a and b differ. */
+double su_rotation_angle(const double a[9], const double b[9]);
+
 /* Best rigid transform (rotation r, translation c) of points a onto b: minimizes sum w |r a + c - b|^2 (w NULL: 1). */
 void su_rigid_fit(long long count, const double *a, const double *b, const double *w, double r[9], double c[3]);
 

@@ -213,6 +213,7 @@ static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scen
 typedef struct pair {
     int32_t node, top, to, first; /* top, first: of their chains; to -1: none */
     double unit;                  /* units there in units here, by what both files say */
+    bool carried;                 /* by another joint that the clip moves */
     bool turned;                  /* its parent there is turned against the one here: by turn */
     double turn[9];
     double apart[2];   /* with lengths as they are, and with that unit */
@@ -239,13 +240,13 @@ static const double *parent_pose(const su_scene *scene, const double *world, int
 /* How a found pair stands here and there, in what is above them (there, here: node poses of both files). What hangs on
  * no joint that moves hangs on what each file has put there. */
 static void compare_stands(const su_scene *from, const double *there, const su_scene *scene, const double *here,
-                           bool carried, pair *p)
+                           pair *p)
 {
     double a[16], b[16], metres = metres_in(scene, here, scene->node[p->first].parent);
     p->unit = metres > 0.0 ? metres_in(from, there, from->node[p->top].parent) / metres : 1.0;
     chain_local(from, p->node, p->top, a);
     chain_local(scene, p->to, p->first, b);
-    if (!carried) {
+    if (!p->carried) {
         const su_stand one = {up_of(from), parent_pose(from, there, p->top), a},
                        other = {up_of(scene), parent_pose(scene, here, p->first), b};
         p->turned = su_parent_turn(&one, &other, p->turn);
@@ -278,9 +279,11 @@ static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_
         if (p.to >= 0) p.first = chain_top(scene, p.to);
         out[(*count)++] = p;
     }
-    for (int64_t i = 0; i < *count; i++)
-        if (out[i].to >= 0)
-            compare_stands(from, there, scene, here, is_carried(scene, *count, out, out[i].to), &out[i]);
+    for (int64_t i = 0; i < *count; i++) {
+        if (out[i].to < 0) continue;
+        out[i].carried = is_carried(scene, *count, out, out[i].to);
+        compare_stands(from, there, scene, here, &out[i]);
+    }
     return SU_OK;
 }
 
@@ -349,7 +352,7 @@ static void turn_channel(const double turn[9], su_scene_channel *c)
 
 /* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body;
  * the way of the topmost does, too, from the ground on. */
-static void fit_translation(const pair *p, double unit, double size, bool carried, su_scene_channel *c)
+static void fit_translation(const pair *p, double unit, double size, su_scene_channel *c)
 {
     int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
     double most = 0.0, limit = SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
@@ -358,7 +361,7 @@ static void fit_translation(const pair *p, double unit, double size, bool carrie
     bool still = most <= limit;
     for (int64_t i = 0; i < all; i++) {
         bool place = i / 3 % values == value; /* not a tangent */
-        if (!carried)
+        if (!p->carried)
             c->translation[i] *= size;
         else if (still)
             c->translation[i] = place ? p->rest[1][i % 3] : 0.0;
@@ -430,21 +433,20 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
         su_scene_channel *channel = &out->channel[out->channels++];
         double unit = converted ? p->unit : 1.0;
-        const bool carried = fitted && is_carried(scene, count, pairs, p->to);
         if (p->top == p->node && p->first == p->to) {
             copy_channel(arena, channel_of(clip, p->node), unit, p->to, channel);
-            if (p->turned && !arena->failed) turn_channel(p->turn, channel);
-            if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
-            continue;
+        } else {
+            double here[16];
+            chain_local(scene, p->to, p->first, here);
+            for (int32_t up = p->to; up != p->first;)
+                su_affine_identity(scene->node[up = scene->node[up].parent].local);
+            memcpy(scene->node[p->to].local, here, sizeof here);
+            const chain joints = {from, clip, p->node, p->top, unit, world};
+            SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
         }
-        double here[16];
-        chain_local(scene, p->to, p->first, here);
-        for (int32_t up = p->to; up != p->first;) su_affine_identity(scene->node[up = scene->node[up].parent].local);
-        memcpy(scene->node[p->to].local, here, sizeof here);
-        const chain joints = {from, clip, p->node, p->top, unit, world};
-        SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
+        if (arena->failed) continue; /* said below */
         if (p->turned) turn_channel(p->turn, channel);
-        if (fitted && !arena->failed) fit_translation(p, unit, body.size, carried, channel);
+        if (fitted) fit_translation(p, unit, body.size, channel);
     }
     copy_morphs(from, clip, scene, h, out);
     report->size = body.size;

@@ -24,15 +24,6 @@ static void parent_rotation(const su_stand *stand, double r[9])
     rotation_of(upright, r);
 }
 
-static double angle_between(const double a[9], const double b[9])
-{
-    double between[9], q[4], v[3];
-    su_tmul33(a, b, between);
-    su_quaternion_of(between, q);
-    su_quaternion_log(q, v);
-    return su_norm3(v);
-}
-
 bool su_parent_turn(const su_stand *there, const su_stand *here, double turn[9])
 {
     double above_there[9], above_here[9], a[9], b[9], turned[9];
@@ -40,7 +31,7 @@ bool su_parent_turn(const su_stand *there, const su_stand *here, double turn[9])
     rotation_of(there->local, a), rotation_of(here->local, b);
     su_tmul33(above_here, above_there, turn);
     su_mul33(turn, a, turned);
-    if (angle_between(turned, b) < angle_between(a, b) - MUCH_NEARER) return true;
+    if (su_rotation_angle(turned, b) < su_rotation_angle(a, b) - MUCH_NEARER) return true;
     for (int i = 0; i < 9; i++) turn[i] = i % 4 == 0;
     return false;
 }

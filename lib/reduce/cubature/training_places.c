@@ -251,15 +251,6 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
     return SU_OK;
 }
 
-static double root_turn(const double Q1[9], const double Q0[9])
-{
-    double T[9], q[4], v[3];
-    su_tmul33(Q1, Q0, T);
-    su_quaternion_of(T, q);
-    su_quaternion_log(q, v);
-    return su_norm3(v);
-}
-
 /* chosen (count): frames, counted through all shots. */
 static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count,
                             const int64_t *chosen, su_training_places *out, su_error *err)
@@ -291,7 +282,7 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         out->number[out->count] = (double)frame + su_meta_number(all->anim[number].file.meta, "frame_start", 0);
         out->count++;
         SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
-        out->spin = fmax(out->spin, root_turn(at[0].Q, at[1].Q));
+        out->spin = fmax(out->spin, su_rotation_angle(at[0].Q, at[1].Q));
     }
 done:
     instants_free(at);
