@@ -186,14 +186,15 @@ try-viewer: live-packages
 
 # ---- use ----
 
-# The build itself runs after the packages are there, hence the second make.
+# The build itself runs after the packages are there, hence the second make; on all processors where -j says nothing else.
+ALL_PROCESSORS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 demo: deps
-	+$(Q)$(MAKE) --no-print-directory all try-viewer
+	+$(Q)$(MAKE) --no-print-directory $(ALL_PROCESSORS) all try-viewer
 	$(Q)scripts/demo $(BIN) out/demo
 
 check: deps
 	+$(Q)$(MAKE) --no-print-directory try-viewer
-	+$(Q)$(MAKE) --no-print-directory check-built
+	+$(Q)$(MAKE) --no-print-directory $(ALL_PROCESSORS) check-built
 
 examples: $(EXAMPLES)
 
@@ -238,7 +239,7 @@ check-formats: all
 
 # Ten minutes of CPU a reader (MINUTES), or only those in READERS; clang's libFuzzer with ASan and UBSan.
 fuzz:
-	+$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
+	+$(Q)$(MAKE) --no-print-directory $(ALL_PROCESSORS) CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
 	$(Q)nice scripts/fuzz-readers --minutes $(or $(MINUTES),10) build/fuzz/tests/fuzz/fuzz $(READERS)
 
 # What stands in share/doc is found from the top of it, as in a checkout.
