@@ -15,8 +15,8 @@ KINDS = {
     'cylinder': [('lower', -1, (0, 0, 0), (.3, 0, 0), .05, .05, None),
                  ('upper', 0, (.3, 0, 0), (.6, 0, 0), .05, .05, (Z, 120))],
     'finger': [('root', -1, (0, 0, 0), (.042, 0, 0), .0095, .0095, None),
-               ('middle', 0, (.042, 0, 0), (.07, 0, 0), .0095, .0085, (Z, 112)),
-               ('tip', 1, (.07, 0, 0), (.092, 0, 0), .0085, .0075, (Z, 112))],
+               ('middle', 0, (.042, 0, 0), (.07, 0, 0), .0095, .0085, (Z, 97)),
+               ('tip', 1, (.07, 0, 0), (.092, 0, 0), .0085, .0075, (Z, 97))],
     'body': [('hips', -1, (0, -.3, 0), (0, 0, 0), .16, .14, None),
              ('chest', 0, (0, 0, 0), (0, .28, 0), .14, .15, None),
              ('upperarm', 1, (.14, .25, 0), (.42, .25, 0), .062, .055, (Z, -80)),
@@ -125,10 +125,13 @@ def rings():
 
 
 points, triangles = rings() if kind == 'cylinder' else surface_nets()
-if kind == 'cylinder':  # smooth over a radius, so that the crease is the flesh's own
-    s = np.clip(.5 + (points[:, 0] - .3) / .1, 0, 1)
-    s = s * s * (3 - 2 * s)
-    weights = np.stack([1 - s, s])
+if kind in ('cylinder', 'finger'):  # along x, smooth over a diameter, so that the crease is the flesh's own
+    past = [np.ones(len(points))]
+    for head, (radius, _) in zip(heads[1:], radii[1:]):
+        s = np.clip(.5 + (points[:, 0] - head[0]) / (2 * radius), 0, 1)
+        past.append(s * s * (3 - 2 * s))
+    past.append(np.zeros(len(points)))
+    weights = np.array([a - b for a, b in zip(past, past[1:])])
 else:
     d = distances(points)
     weights = np.exp(-(d - d.min(0)) / (.35 * radii.min(1)[:, None]))

@@ -9,6 +9,7 @@ matrices, one of them sheared by uneven scale; a box that two nodes share, one o
 name, and 'still' with one key.
 twins: hard with nodes of equal names: two joints in a row, two farther on, and the skin called like the floor.
 held: hard without weights on the first and the last joint; hat and floor hang on these.
+figure: hard with weights on the last two joints alone, and boxes on the four before, larger than its skin.
 prop: hard, its hat skinned to the last joint alone, or to the joint given behind the path.
 morph: hard without its skin, its hat and floor: only blend shapes move it.
 light: odd with weights that sum to 0.8. broken: odd with a negative weight and a vertex without any.
@@ -51,7 +52,7 @@ def box(low, high):
     return p, np.array([t for a, b, c, d in q for t in ((a, b, c), (a, c, d))])
 
 
-def hard(path, twins=False, held=False, morph=False, prop=None):
+def hard(path, twins=False, held=False, morph=False, prop=None, figure=False):
     w, rings, joints = Writer(), 13, 6
     y = np.repeat(np.linspace(0, 3, rings), 4)
     at = np.tile(np.arange(4), rings)
@@ -63,6 +64,8 @@ def hard(path, twins=False, held=False, morph=False, prop=None):
     weight = np.exp(-(y[:, None] - 0.6 * np.arange(joints)) ** 2 / 0.5)
     if held:
         weight[:, [0, joints - 1]] = 0
+    if figure:
+        weight[:, :4] = 0
     weight /= weight.sum(1, keepdims=True)
     ids = np.tile(np.arange(8) % joints, (len(points), 1))
     weight = np.hstack([weight, np.zeros((len(points), 2))])
@@ -83,6 +86,9 @@ def hard(path, twins=False, held=False, morph=False, prop=None):
             node["name"] = name
     if held:
         nodes[0]["children"].append(8)
+    for k in range(4 if figure else 0):
+        nodes[k]["children"].append(len(nodes))
+        nodes.append({"name": "box%d" % k, "mesh": 1, "scale": [2, 1, 2]})
     if prop is not None:
         meshes[1]["primitives"][0]["attributes"].update(JOINTS_0=w.add(np.tile([prop, 0, 0, 0], (8, 1)), "VEC4", 5121),
                                                         WEIGHTS_0=w.add(np.tile([1., 0, 0, 0], (8, 1)), "VEC4"))
@@ -158,4 +164,5 @@ def odd(path, share=1.0, broken=False):
 
 if __name__ == "__main__":
     {"hard": hard, "twins": lambda p: hard(p, True), "held": lambda p: hard(p, held=True), "morph": lambda p: hard(p, morph=True),
+     "figure": lambda p: hard(p, figure=True),
      "prop": lambda p: hard(p, prop=int((sys.argv + [5])[3])), "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])

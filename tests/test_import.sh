@@ -51,6 +51,14 @@ PY
     "$python" "$here/make_gltf.py" held held.gltf && supple import -q held.gltf --fps 60 -o held.npz &&
         "$python" "$here/reference_gltf.py" held.gltf 0 held.npz 40
     ok $? "a prop on a joint that carries no skin comes in and follows it"
+    "$python" "$here/make_gltf.py" figure figure.gltf && supple import figure.gltf --progress none -o figure.npz 2>log.txt &&
+        grep -q "most of the body is 5 objects that hang on joints without skin: they get flesh$" log.txt && supple import -q figure.gltf --rigid hat -o hat.npz &&
+        "$python" - <<'PY'
+import numpy as np
+a, hat = np.load("figure.npz"), np.load("hat.npz")
+assert "rigid" not in a and hat["rigid"].sum() == 8
+PY
+    ok $? "a body of objects on joints, skinned at its end alone, is flesh; --rigid says what is not"
     "$python" "$here/make_gltf.py" morph morph.gltf && supple import -q morph.gltf --fps 60 -o morph.npz &&
         "$python" "$here/reference_gltf.py" morph.gltf 0 morph.npz 40 && supple poses -q morph.npz -m 4 -o poses.npz && "$python" - <<'PY'
 import json, zipfile

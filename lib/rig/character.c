@@ -61,11 +61,11 @@ static const char *object_name(const su_scene *scene, const su_scene_instance *a
     return name[0] ? name : "object";
 }
 
-/* Is the node or one above it a joint of a skin, with weight or without? */
-static int under_joint(const su_scene *scene, const uint8_t *joint, int32_t node)
+/* The node or the nearest above it that is a joint of a skin, with weight or without; -1: none. */
+static int32_t joint_above(const su_scene *scene, const uint8_t *joint, int32_t node)
 {
     while (node >= 0 && !joint[node]) node = scene->node[node].parent;
-    return node >= 0;
+    return node;
 }
 
 static su_status check_names(const su_scene *scene, const char *const *list, int count, su_error *err)
@@ -104,7 +104,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         faces |= mesh->polygons > 0;
         if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
             continue;
-        if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) { /* a floor, a prop on it */
+        if (hangs && !options->object_count && joint_above(scene, joint, at->node) < 0) { /* a floor, a prop on it */
             if (c->left_out == 0 || strcmp(c->left_out_names[c->left_out - 1], name) != 0)
                 c->left_out_names[c->left_out++] = name;
             continue;
@@ -115,6 +115,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         if (begins && carried) c->carried_names[c->carried++] = name;
         *part =
             (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
+        part->carrier = carried ? joint_above(scene, joint, at->node) : -1;
         part->rigid = carried || name_in(name, options->rigid, options->rigid_count);
         c->parts++;
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
@@ -472,6 +473,54 @@ static int is_above(const su_scene *scene, int32_t node, int32_t below)
     return below == node;
 }
 
+/* moves (nodes): those that vertices of skinned parts follow. */
+static void find_moving(const su_character *c, uint8_t *moves)
+{
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
+        for (int64_t v = 0; v < mesh->vertices && is_skinned(mesh); v++) {
+            int64_t at = c->source_vertex[part->first + v];
+            for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++)
+                moves[c->bone_node[c->skin.bone[k]]] = 1;
+        }
+    }
+}
+
+/* Objects that hang on joints are carried: eyes, a sword. But where what hangs on joints that no skin follows has more
+ * surface than all skin, the body is such objects, and skinned at its hands and feet alone: all is flesh then. */
+enum { JOINTS_OF_A_BODY = 3 }; /* at least: a trunk and limbs; on fewer hang a floor and a hat */
+
+static su_status find_hung_body(su_character *c, const su_character_options *options, su_arena *scratch, su_error *err)
+{
+    double *area, skin = 0.0, hung = 0.0;
+    uint8_t *moves, *counted, *held;
+    int joints = 0;
+    if (c->carried == 0) return SU_OK;
+    TAKE(scratch, area, c->objects);
+    TAKE(scratch, moves, c->scene->nodes);
+    TAKE(scratch, counted, c->objects);
+    TAKE(scratch, held, c->scene->nodes);
+    find_moving(c, moves);
+    measure_objects(c, area);
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        if (counted[part->object]++) continue;
+        if (is_skinned(&c->scene->mesh[part->mesh])) {
+            skin += area[part->object];
+        } else if (part->carrier >= 0 && !moves[part->carrier]) {
+            hung += area[part->object];
+            joints += !held[part->carrier];
+            held[part->carrier] = 1;
+        }
+    }
+    if (joints < JOINTS_OF_A_BODY || hung <= skin) return SU_OK;
+    for (int64_t i = 0; i < c->parts; i++)
+        c->part[i].rigid = name_in(c->object_names[c->part[i].object], options->rigid, options->rigid_count);
+    c->hung = c->carried, c->carried = 0;
+    return SU_OK;
+}
+
 /* No joint below moves skin of the body. */
 static bool is_last(const su_character *c, const uint8_t *moves, int32_t node)
 {
@@ -555,6 +604,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(su_character_bones(out, &source, &scratch, err));
     SU_GO(weld_sources(out, &source, &scratch, err));
     SU_GO(cut_triangles(out, err));
+    SU_GO(find_hung_body(out, options, &scratch, err));
     SU_GO(mark_props(out, &scratch, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));

@@ -22,6 +22,7 @@ typedef struct su_character_options {
 /* A mesh under a node. */
 typedef struct su_character_part {
     int32_t node, mesh, object;
+    int32_t carrier; /* the joint that it hangs on without skin; -1: none */
     int64_t first;   /* its first source vertex */
     int rigid;       /* no flesh: it hangs on a joint as a whole, or the caller said so */
     double bind[16]; /* mesh space to the neutral pose, m */
@@ -77,8 +78,9 @@ typedef struct su_character {
     const char **left_out_names;              /* (left_out) */
     int64_t carried;                          /* objects without skin that are carried by a joint: rigid */
     const char **carried_names;               /* (carried) */
-    int64_t props;                            /* objects skinned to one joint that are carried by it, too: rigid */
-    const char **prop_names;                  /* (props) */
+    int64_t hung;            /* objects without skin that are the body, on joints that no skin follows: flesh */
+    int64_t props;           /* objects skinned to one joint that are carried by it, too: rigid */
+    const char **prop_names; /* (props) */
 } su_character;
 
 /* The rule of --unit auto: the file's own unit (metres where it says none), unless the largest extent (in file units)
