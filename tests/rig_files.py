@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -321,11 +321,13 @@ def fbx_text(nodes, depth=0):
     return out
 
 
-def fbx_binary(nodes):
+def fbx_binary(nodes, version=7400):
     def prop(p):
         if isinstance(p, np.ndarray):
             code = {"f8": b"d", "f4": b"f", "i4": b"i", "i8": b"l"}[p.dtype.str[1:]]
             return code + struct.pack("<III", len(p), 0, p.nbytes) + p.tobytes()
+        if isinstance(p, str) and version < 7000 and len(p) == 1:        # letters of keys
+            return b"C" + p.encode()
         if isinstance(p, str):
             raw = "\0\1".join(reversed(p.split("::"))).encode() if "::" in p else p.encode()
             return b"S" + struct.pack("<I", len(raw)) + raw
@@ -343,10 +345,67 @@ def fbx_binary(nodes):
         end = at + head + len(raw) + len(inner)
         return struct.pack("<III", end, len(properties), len(raw)) + bytes([len(name)]) + name.encode() + raw + inner
 
-    out = b"Kaydara FBX Binary  \0\x1a\0" + struct.pack("<I", 7400)
+    out = b"Kaydara FBX Binary  \0\x1a\0" + struct.pack("<I", version)
     for n in nodes:
         out += node(*n, len(out))
-    return out + b"\0" * 13 + b"\xfa\xbc" * 8 + struct.pack("<I", 7400) + b"\0" * 120
+    return out + b"\0" * 13 + b"\xfa\xbc" * 8 + struct.pack("<I", version) + b"\0" * 120
+
+
+# ---- FBX 6 ----
+
+def fbx6_tree(rig):
+    """The same in the words of version 6: objects are known by name, geometry stands in its model, keys in takes."""
+    tree = dict((name, children) for name, _, children in fbx_tree(rig))
+    names, geometry, objects = {0: "Model::Scene"}, {}, []
+
+    def p60(children):
+        rows = [row for name, _, inner in children if name == "Properties70" for row in inner]
+        return ("Properties60", [], [("Property", [*r[1][:2], r[1][3], *r[1][4:]], []) for r in rows])
+
+    def spread(nodes):
+        return [(n, [x for v in p for x in (v.tolist() if isinstance(v, np.ndarray) else [v])], spread(c)) for n, p, c in nodes]
+
+    for name, p, children in tree["Objects"]:
+        names[p[0]] = "Deformer::Skin tube" if p[2] == "Skin" else p[1]
+        if name == "Geometry" and p[2] == "Mesh":
+            names[p[0]], geometry = "Model::tube", {"Model::tube": children}
+    for name, p, children in tree["Objects"]:
+        if name in ("Model", "Material", "Deformer") and p[2] not in ("BlendShape", "BlendShapeChannel"):
+            own = [p60(children)] + spread([c for c in children if c[0] != "Properties70"] + geometry.get(names[p[0]], []))
+            if p[2] == "Mesh" and rig.shape is not None:
+                at = np.nonzero(rig.shape.any(1))[0]
+                own += spread([("Shape", ["bulge"], [("Indexes", [at], []), ("Vertices", [rig.shape[at].ravel()], [])])])
+            objects.append((name, [names[p[0]], p[2]], own))
+    known = {p[0] for _, p, _ in objects} | {"Model::Scene"}
+    links = [("Connect", ["OO", names[a], names[b]], []) for _, (kind, a, b, *_), _ in tree["Connections"]
+             if kind == "OO" and names.get(a) in known and names.get(b) in known and names[a] != names[b]]
+    objects.append(("GlobalSettings", [], [p60(tree["GlobalSettings"])]))
+
+    def channel(name, values, step):
+        keys = []
+        for f in range(0, FRAMES, step):
+            slope = FPS * float(values[1] - values[0])       # all that moves does so evenly
+            keys += [Long(f * TICKS // FPS), float(values[f])] + (["U", "s", slope, slope, "n"] if step > 1 else ["L"])
+        return ("Channel", [name], [("Default", [float(values[0])], []), ("KeyVer", [4005], []), ("KeyCount", [len(range(0, FRAMES, step))], []), ("Key", keys, [])])
+
+    step = 4 if "-cubic" in rig.kind else 1
+    models = []
+    for b, tracks in ((0, (("T", rig.move + rig.t[0]), ("R", rig.angle["hip"]))), (1, (("R", rig.angle["knee"]),))):
+        parts = [("Channel", [what], [channel(axis, v[:, i], step) for i, axis in enumerate("XYZ")]) for what, v in tracks]
+        models.append(("Model", ["Model::" + BONES[b]], [("Version", [1.1], []), ("Channel", ["Transform"], parts)]))
+    if rig.shape is not None:
+        models.append(("Model", ["Model::tube"], [channel("bulge", 100 * rig.shape_weight, 1)]))
+    return [("FBXHeaderExtension", [], [("FBXHeaderVersion", [1003], []), ("FBXVersion", [6100], [])]), ("Objects", [], objects), ("Connections", [], links),
+            ("Takes", [], [("Current", ["bend"], []), ("Take", ["bend"], models)]), ("Version5", [], [("Settings", [], [("FrameRate", [str(FPS)], [])])])]
+
+
+def fbx6_text(nodes, depth=0):
+    out = "" if depth else "; FBX 6.1.0 project file\n"
+    for name, properties, children in nodes:
+        words = [p if name == "Key" and isinstance(p, str) else '"%s"' % p if isinstance(p, str) else "%.17g" % p if isinstance(p, float) else str(int(p)) for p in properties]
+        out += "%s%s: %s%s%s" % ("\t" * depth, name, "\n" if name == "Key" else "", ",".join(words), " {\n" if children else "\n")
+        out += fbx6_text(children, depth + 1) + "\t" * depth + "}\n" if children else ""
+    return out
 
 
 # ---- Collada ----
@@ -412,6 +471,8 @@ def data(kind):
     rig = Rig(kind)
     if kind.startswith("collada"):
         return collada(rig).encode()
+    if kind.startswith("fbx6"):
+        return fbx6_text(fbx6_tree(rig)).encode() if "-text" in kind else fbx_binary(fbx6_tree(rig), 6100)
     return fbx_text(fbx_tree(rig)).encode() if kind.startswith("fbx-text") else fbx_binary(fbx_tree(rig))
 
 

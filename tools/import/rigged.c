@@ -358,7 +358,8 @@ static void say_findings(su_tool *tool, const su_character *c)
         su_note(tool, "%lld objects without skin follow their joints and get no flesh: %s", (long long)c->carried,
                 names);
     if (c->hung)
-        su_note(tool, "most of the body is %lld objects that hang on joints without skin: they get flesh", (long long)c->hung);
+        su_note(tool, "most of the body is %lld objects that hang on joints without skin: they get flesh",
+                (long long)c->hung);
     list_names(c->props, c->prop_names, names);
     if (c->props)
         su_note(tool, "%lld objects skinned to one joint follow it and get no flesh: %s", (long long)c->props, names);

@@ -69,42 +69,64 @@ unsigned char *su_fbx_read_array(const su_fbx_reader *r, const su_fbx_record *re
     return out;
 }
 
+size_t su_fbx_next_property(const su_fbx_reader *r, const su_fbx_record *rec, size_t at, su_fbx_property *out)
+{
+    *out = (su_fbx_property){0};
+    if (at >= rec->children) return at;
+    su_fbx_property p = {.type = (char)r->data[at], .data = r->data + at + 1};
+    size_t left = rec->children - at - 1, size;
+    switch (p.type) {
+    case 'C':
+        size = 1;
+        break;
+    case 'Y':
+        size = 2;
+        break;
+    case 'I':
+    case 'F':
+        size = 4;
+        break;
+    case 'L':
+    case 'D':
+        size = 8;
+        break;
+    case 'S':
+    case 'R':
+        if (left < 4) return at;
+        p.length = (size_t)su_fbx_little(p.data, 4);
+        p.data += 4;
+        size = 4 + p.length;
+        break;
+    default:
+        return at;
+    }
+    if (size > left) return at;
+    *out = p;
+    return at + 1 + size;
+}
+
 su_fbx_property su_fbx_property_at(const su_fbx_reader *r, const su_fbx_record *rec, size_t index)
 {
     size_t at = rec->properties;
-    for (size_t i = 0; i <= index && i < rec->property_count && at < rec->children; i++) {
-        su_fbx_property p = {.type = (char)r->data[at], .data = r->data + at + 1};
-        size_t left = rec->children - at - 1, size;
-        switch (p.type) {
-        case 'C':
-            size = 1;
-            break;
-        case 'Y':
-            size = 2;
-            break;
-        case 'I':
-        case 'F':
-            size = 4;
-            break;
-        case 'L':
-        case 'D':
-            size = 8;
-            break;
-        case 'S':
-        case 'R':
-            if (left < 4) return (su_fbx_property){0};
-            p.length = (size_t)su_fbx_little(p.data, 4);
-            p.data += 4;
-            size = 4 + p.length;
-            break;
-        default:
-            return (su_fbx_property){0};
-        }
-        if (size > left) break;
-        if (i == index) return p;
-        at += 1 + size;
+    su_fbx_property p = {0};
+    for (size_t i = 0; i <= index && i < rec->property_count; i++) {
+        at = su_fbx_next_property(r, rec, at, &p);
+        if (i == index || !p.type) return p;
     }
     return (su_fbx_property){0};
+}
+
+double su_fbx_real(su_fbx_property p)
+{
+    uint64_t bits = p.type == 'F' ? su_fbx_little(p.data, 4) : p.type == 'D' ? su_fbx_little(p.data, 8) : 0;
+    uint32_t half = (uint32_t)bits;
+    float single;
+    double full;
+    memcpy(&single, &half, sizeof single);
+    memcpy(&full, &bits, sizeof full);
+    if (p.type == 'C') return p.data[0];
+    if (p.type == 'Y') return (int16_t)su_fbx_little(p.data, 2);
+    return p.type == 'F' ? (double)single : p.type == 'D' ? full : (double)su_fbx_whole(p);
 }
 
 int64_t su_fbx_whole(su_fbx_property p)

@@ -41,6 +41,9 @@ typedef struct su_fbx_property {
     size_t length; /* of strings */
 } su_fbx_property;
 
+/* The property at an offset, and where the next one stands; type 0 where it is broken or an array. */
+size_t su_fbx_next_property(const su_fbx_reader *reader, const su_fbx_record *record, size_t at, su_fbx_property *out);
+double su_fbx_real(su_fbx_property property); /* of any number, else 0 */
 /* Property number `index` of a record, where those before it are numbers and strings. */
 su_fbx_property su_fbx_property_at(const su_fbx_reader *reader, const su_fbx_record *record, size_t index);
 int64_t su_fbx_whole(su_fbx_property property); /* of type L or I, else 0 */

@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char OLD_FBX[] = "FBX-DOM unsupported, old format version"; /* assimp's words for FBX 6.1 and before */
+/* assimp's words for what fbx6_scene.h does not read either */
+static const char OLD_FBX[] = "FBX-DOM unsupported, old format version";
 
 /* ---- the child ---- */
 
@@ -111,7 +112,7 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
         flatten(text);
         if (strstr(text, OLD_FBX))
             status = su_fail(err, SU_INPUT,
-                             "%s: an FBX file older than version 7.1 (2011); convert it to a newer one with "
+                             "%s: an FBX file older than version 6; convert it to a newer one with "
                              "Autodesk's FBX Converter, Maya or MotionBuilder",
                              path);
         else
