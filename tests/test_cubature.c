@@ -222,8 +222,8 @@ static void reduced_at(const su_pose_space *space, const double *U, const double
     }
 }
 
-/* Errors at given states are how far the missing force would move the flesh from there, over how far it has moved;
- * turned flesh has its own soft directions. */
+/* Errors at given states are how far the missing force would move the flesh from there, over how far it has moved, by
+ * mass and by vertex; turned flesh has its own soft directions. */
 static void errors_at_states_are_displacements(void **state)
 {
     enum { STATES = 2 };
@@ -233,11 +233,25 @@ static void errors_at_states_are_displacements(void **state)
     int64_t n = space->n, size = 3 * n;
     double *U = calloc((size_t)(R * size), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
     double *y = calloc((size_t)size, sizeof *y);
-    double *ones = calloc((size_t)(M * space->t), sizeof *ones), K0[R * R], G[R * R], expected = 0;
+    double *ones = calloc((size_t)(M * space->t), sizeof *ones), K0[R * R], G[R * R], norm[R * R], mean = 0,
+           expected = 0;
+    double *weight = calloc((size_t)n, sizeof *weight);
+    const double by_vertex = 0.3;
     assert_int_equal(su_place_at_pose(space, 0, &place, NULL), SU_OK);
     assert_int_equal(su_place_stiffness(space, &place, K0, NULL), SU_OK);
     assert_int_equal(su_pose_space_enter(space, &place, U, rotation, NULL), SU_OK);
-    assert_int_equal(su_mass_product(n, space->elastic.mass, R, U, R, U, G, 1, NULL), SU_OK);
+    const su_elastic *elastic = &space->elastic;
+    for (int64_t k = 0; k < elastic->free_count; k++)
+        mean += elastic->mass[elastic->free_vertex[k]] / (double)elastic->free_count;
+    for (int64_t v = 0; v < n; v++) weight[v] = (1 - by_vertex) * elastic->mass[v] + by_vertex * mean;
+    assert_int_equal(su_mass_product(n, weight, R, U, R, U, G, 1, NULL), SU_OK);
+    assert_int_equal(su_displacement_norm(space, by_vertex, norm, NULL), SU_OK);
+    for (int i = 0; i < R; i++)
+        for (int j = 0; j < R; j++) {
+            double product = 0;
+            for (int k = 0; k < R; k++) product += norm[R * i + k] * norm[R * j + k];
+            assert_true(fabs(product - G[R * i + j]) <= 1e-12 * sqrt(G[R * i + i] * G[R * j + j]));
+        }
     /* Held in the neutral pose, where nothing is turned back; the lowest mode bends the tip by a fifth of the length.
      */
     double q[R] = {0}, most = 0;
@@ -259,9 +273,9 @@ static void errors_at_states_are_displacements(void **state)
     }
     su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
     memcpy(rows.blend, place.positive, M * sizeof(double));
-    assert_int_equal(
-        su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, &f->tets, &rows, NULL),
-        SU_OK);
+    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0, norm},
+                                   &f->tets, &rows, NULL),
+                     SU_OK);
     su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .points = &f->tets, .stations = &rows};
     su_error_pair error;
     assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
@@ -277,7 +291,7 @@ static void errors_at_states_are_displacements(void **state)
     su_selection_free(&set);
     su_station_rows_free(&rows);
     su_place_free(&place);
-    free(U), free(rotation), free(y), free(ones);
+    free(U), free(rotation), free(y), free(ones), free(weight);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ typedef struct su_training_plan {
     /* the sets */
     int64_t tets, least_candidates, vertices, most_vertices;
     double error;
-    double linear_aim, most_taken, linear_prior;
+    double vertex_share, linear_aim, most_taken, linear_prior;
     int64_t pose_histories, frame_histories;
     double least_field, least_turn, default_spin, least_spin;
     /* the trained model in motion */

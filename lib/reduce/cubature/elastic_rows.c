@@ -223,7 +223,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           const su_candidates *points, su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r, samples = sampling->samples + sampling->soft, width = CORNERS * points->count;
-    row_maker make = {.space = space, .place = place, .points = points, .part = {SU_FORCE_WHOLE, NULL}, .rows = rows};
+    row_maker make = {
+        .space = space, .place = place, .points = points, .part = {SU_FORCE_WHOLE, NULL, NULL}, .rows = rows};
     double *q = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
@@ -242,32 +243,36 @@ done:
     return status;
 }
 
-/* rows->metric (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state (for linear forces:
- * at rest), so that |metric f| is how far in M a force would move the flesh from there; *l[0] times that, to stay in
- * range. lengths (samples): l[0] times the displacement itself. */
+/* rows->metric (samples,r,r): C'V'/l V of the eigenpairs V (one a row) of the projected tangent and M at each state
+ * (for linear forces: at rest) and of the norm C, so that |metric f| is how far a force would move the flesh from
+ * there; *l[0] times that, to stay in range. lengths (samples): l[0] times the displacement itself. */
 static su_status state_metrics(row_maker *make, su_error *err)
 {
     su_pose_space *space = make->space;
-    const double *U = make->U, *q = make->q;
-    float *metrics = make->rows->metric;
+    const double *U = make->U, *q = make->q, *C = make->part.norm;
     int64_t r = space->r, size = 3 * space->n;
+    int R = (int)r;
     bool still = make->part.kind == SU_FORCE_LINEAR;
-    double *y = NULL, *V = NULL, *l = NULL, *M = NULL;
+    double *y = NULL, *V = NULL, *l = NULL, *A = NULL, *metric = NULL;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(y, size), SU_WANT(V, r * r), SU_WANT(M, r * r), SU_WANT(l, r)));
+    SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(y, size), SU_WANT(V, r * r), SU_WANT(A, r * r), SU_WANT(l, r),
+                       SU_WANT(metric, r * r)));
     for (int64_t k = 0; k < make->samples; k++) {
         memcpy(y, make->place->rest, (size_t)size * sizeof *y);
-        if (!still) cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);
-        if (!still || k == 0) SU_GO(su_ritz_pairs(space, U, y, V, l, M, err));
-        cblas_dsymv(CblasRowMajor, CblasUpper, (int)r, 1, M, (int)r, q + k * r, 1, 0, y, 1);
-        make->lengths[k] = l[0] * sqrt(fmax(cblas_ddot((int)r, q + k * r, 1, y, 1), 0));
-        for (int64_t i = 0; i < r; i++)
-            for (int64_t j = 0; j < r; j++)
-                metrics[(k * r + i) * r + j] =
-                    (float)(V[i * r + j] * l[0] / fmax(l[i], SU_LEAST_EIGENVALUE * l[r - 1]));
+        if (!still) cblas_dgemv(CblasRowMajor, CblasTrans, R, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);
+        if (!still || k == 0) {
+            SU_GO(su_ritz_pairs(space, U, y, V, l, err));
+            cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, R, R, R, 1, C, R, V, R, 0, A, R);
+            for (int64_t i = 0; i < r; i++)
+                for (int64_t b = 0; b < r; b++) A[b * r + i] *= l[0] / fmax(l[i], SU_LEAST_EIGENVALUE * l[r - 1]);
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, R, R, R, 1, A, R, V, R, 0, metric, R);
+        }
+        cblas_dgemv(CblasRowMajor, CblasTrans, R, R, 1, C, R, q + k * r, 1, 0, y, 1);
+        make->lengths[k] = l[0] * cblas_dnrm2(R, y, 1);
+        for (int64_t i = 0; i < r * r; i++) make->rows->metric[k * r * r + i] = (float)metric[i];
     }
 done:
-    free(y), free(V), free(l), free(M);
+    free(y), free(V), free(l), free(A), free(metric);
     return status;
 }
 

@@ -18,6 +18,7 @@ typedef enum su_force_kind {
 typedef struct su_force_part {
     su_force_kind kind;
     const double *stiffness; /* (r,r) with the remainder: the sum of U'K_e U over all tets at the neutral pose */
+    const double *norm;      /* (r,r) of displacements, su_displacement_norm, for su_state_rows */
 } su_force_part;
 
 /* Enters the place and fills rows->basis, force, target for the candidate tets at random states, for the whole force;
@@ -26,8 +27,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           const su_candidates *points, su_station_rows *rows, su_error *err);
 
 /* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from
- * there, K(u)^-1 f in M with the projected tangent at the state, relative to the displacement u: in turned flesh what
- * was stiff at rest is soft. For linear forces the tangent is that of the rest shape. */
+ * there, K(u)^-1 f in the norm of `part` with the projected tangent at the state, relative to the displacement u: in
+ * turned flesh what was stiff at rest is soft. For linear forces the tangent is that of the rest shape. */
 su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q,
                         su_force_part part, const su_candidates *points, su_station_rows *rows, su_error *err);
 

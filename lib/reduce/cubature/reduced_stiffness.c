@@ -5,6 +5,7 @@
 #include "reduce/align/align.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,7 @@ done:
     return status;
 }
 
-su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, double *M,
-                        su_error *err)
+su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, su_error *err)
 {
     int64_t r = space->r;
     double *G;
@@ -42,7 +42,6 @@ su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, 
     su_status status;
     SU_GO(stiffness_at(space, y, U, V, err));
     SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err));
-    if (M) memcpy(M, G, (size_t)(r * r) * sizeof *M);
     SU_GO(su_eigen_generalized(r, V, G, l, "the basis has dependent columns", err));
     for (int64_t k = 0; k < r; k++) su_eigen_fix_sign(r, V + k * r);
 done:
@@ -105,5 +104,29 @@ su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t
     }
 done:
     free(U), free(rotation), free(B);
+    return status;
+}
+
+su_status su_displacement_norm(su_pose_space *space, double share, double *C, su_error *err)
+{
+    int64_t r = space->r, n = space->n;
+    double *U = NULL, *rotation = NULL, *weight = NULL, mean = 0;
+    su_place neutral = {0};
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("basis", err, SU_WANT(U, 3 * r * n), SU_WANT(rotation, 4 * n), SU_WANT(weight, n)));
+    SU_GO(su_place_at_pose(space, 0, &neutral, err));
+    SU_GO(su_pose_space_enter(space, &neutral, U, rotation, err));
+    const su_elastic *elastic = &space->elastic;
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        mean += elastic->mass[elastic->free_vertex[f]] / (double)elastic->free_count;
+    for (int64_t v = 0; v < n; v++) weight[v] = (1 - share) * elastic->mass[v] + share * mean;
+    SU_GO(su_mass_product(n, weight, r, U, r, U, C, space->threads, err));
+    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)r, C, (lapack_int)r) != 0)
+        SU_GO(su_fail(err, SU_NUMERICS, "the basis has dependent columns"));
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = i + 1; j < r; j++) C[i * r + j] = 0;
+done:
+    su_place_free(&neutral);
+    free(U), free(rotation), free(weight);
     return status;
 }

@@ -82,7 +82,7 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
     double *V = NULL, *l = NULL;
     su_status status;
     SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(V, r * r), SU_WANT(l, r)));
-    SU_GO(su_ritz_pairs(space, U, rest, V, l, NULL, err));
+    SU_GO(su_ritz_pairs(space, U, rest, V, l, err));
     memset(q, 0, (size_t)(sampling->samples * r) * sizeof *q);
     su_random random = su_random_seed(sampling->seed, sampling->stream);
     for (int64_t k = 0; k < sampling->samples; k++)

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "reduce/cubature/elastic_rows.h"
 #include "reduce/cubature/inertia_rows.h"
+#include "reduce/cubature/reduced_stiffness.h"
 
 #include <stdlib.h>
 
@@ -56,7 +57,7 @@ typedef struct sampling {
     const su_training *training;
     const su_candidates *points;
     int64_t samples;
-    const double *stiffness;
+    const double *stiffness, *norm;
     const int64_t *first; /* (stations + 1) states of each station */
     su_fit_problem *problem;
 } sampling;
@@ -70,8 +71,8 @@ static su_status state_rows_at(void *context, su_pose_space *space, int worker, 
     int64_t first = s->first[station], count = s->first[station + 1] - first;
     (void)worker;
     return su_state_rows(space, &s->training->places->place[states->place[first]], count, states->q + first * space->r,
-                         (su_force_part){SU_FORCE_REMAINDER, s->stiffness}, s->points, &s->problem->stations[station],
-                         err);
+                         (su_force_part){SU_FORCE_REMAINDER, s->stiffness, s->norm}, s->points,
+                         &s->problem->stations[station], err);
 }
 
 /* Linear forces of the same states at the neutral pose, as a guide: tets that only know remainders may be many times as
@@ -87,8 +88,8 @@ static su_status linear_rows(const sampling *s, su_error *err)
     su_station_rows *rows = &s->problem->stations[s->problem->station_count - 1];
     rows->group = -1, rows->guide = true;
     rows->importance = IMPORTANCE / (double)states->count; /* all together count like the states */
-    SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL}, s->points,
-                        rows, err));
+    SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL, s->norm},
+                        s->points, rows, err));
     for (int64_t k = 0; k < rows->samples * space->r; k++) rows->target[k] *= s->training->plan->linear_aim;
 done:
     su_place_free(&neutral);
@@ -101,8 +102,12 @@ static su_status state_problem(sampling *s, su_error *err)
     const su_training *training = s->training;
     const su_training_states *states = training->states;
     su_fit_problem *problem = s->problem;
-    int64_t stations = 0, *first = NULL;
+    int64_t stations = 0, *first = NULL, r = training->space->r;
+    double *norm = NULL;
     su_status status;
+    SU_GO(SU_ALLOC(&norm, r * r, "basis", err));
+    SU_GO(su_displacement_norm(training->space, training->plan->vertex_share, norm, err));
+    s->norm = norm;
     SU_GO(problem_create(training->space, s->points, states->count + 1, problem, err));
     SU_GO(SU_ALLOC(&first, states->count + 1, "states", err));
     for (int64_t k = 0; k < states->count; k++) {
@@ -117,7 +122,7 @@ static su_status state_problem(sampling *s, su_error *err)
     SU_GO(su_pose_space_each(training->space, stations, state_rows_at, s, training->progress, err));
     SU_GO(linear_rows(s, err));
 done:
-    free(first);
+    free(first), free(norm);
     return status;
 }
 
@@ -173,7 +178,8 @@ static su_status random_rows_at(void *context, su_pose_space *space, int worker,
 su_status su_tet_problem(const su_training *training, const su_candidates *points, int64_t samples,
                          const double *stiffness, su_fit_problem *problem, su_error *err)
 {
-    sampling s = {training, points, samples, stiffness, NULL, problem};
+    sampling s = {
+        .training = training, .points = points, .samples = samples, .stiffness = stiffness, .problem = problem};
     if (training->states) return state_problem(&s, err);
     SU_TRY(problem_at(training->space, points, training->places, problem, err));
     return su_pose_space_each(training->space, training->places->count, random_rows_at, &s, training->progress, err);
@@ -208,7 +214,7 @@ static su_status vertex_rows_at(void *context, su_pose_space *space, int worker,
 su_status su_vertex_problem(const su_training *training, const su_candidates *points, su_fit_problem *problem,
                             su_error *err)
 {
-    sampling s = {training, points, 0, NULL, NULL, problem};
+    sampling s = {.training = training, .points = points, .problem = problem};
     SU_TRY(problem_at(training->space, points, training->moving, problem, err));
     return su_pose_space_each(training->space, training->moving->count, vertex_rows_at, &s, training->progress, err);
 }
