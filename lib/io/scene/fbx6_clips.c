@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define TICKS 46186158000.0 /* a second */
-#define USUAL_RATE 30.0     /* frames a second, where the file says none */
-enum { MOST_FRAMES = 1000000 };
+#define TICKS 46186158000.0    /* a second */
+#define USUAL_RATE 30.0        /* frames a second, where the file says none */
+enum { MOST_FRAMES = 100000 }; /* an hour, more or less: longer takes are damage */
 
 /* What stands behind a key: the way to the next. Slopes in units a second. */
 typedef struct key {
@@ -209,7 +209,8 @@ static int add_take(const su_fbx6_node *take, int64_t count, const su_fbx6_model
         moved++;
     }
     double frames_wanted = first <= last ? ceil((last - first) * rate - 1e-6) + 1 : 0;
-    if (!(frames_wanted >= 1 && frames_wanted <= MOST_FRAMES)) return 0; /* nothing moves in it */
+    if (!(frames_wanted >= 1)) return 0; /* nothing moves in it */
+    if (frames_wanted > MOST_FRAMES) return 2;
     int64_t frames = (int64_t)frames_wanted;
     double *times = su_arena_alloc(arena, frames, sizeof *times);
     clip->name = su_fbx6_text(take, 0);
@@ -232,9 +233,10 @@ int su_fbx6_clips(const su_fbx6_node *file, int64_t count, const su_fbx6_model *
 {
     const su_fbx6_node *takes = su_fbx6_find(file, "Takes");
     int64_t most = 0;
+    int failed = 0;
     for (const su_fbx6_node *n = takes ? takes->child : NULL; n; n = n->next) most += strcmp(n->name, "Take") == 0;
     if (!(scene->clip = su_arena_alloc(&scene->arena, most, sizeof *scene->clip))) return 1;
     for (const su_fbx6_node *n = takes ? takes->child : NULL; n; n = n->next)
-        if (strcmp(n->name, "Take") == 0 && add_take(n, count, models, scene)) return 1;
-    return 0;
+        if (strcmp(n->name, "Take") == 0 && !failed) failed = add_take(n, count, models, scene);
+    return failed;
 }
