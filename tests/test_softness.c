@@ -31,6 +31,8 @@ static void joints_are_read_by_their_words(void **unused)
         {"lowerarm_l", 3},
         {"LowerLeg.R", 3},
         {"ForeArm", 3},
+        {"L Leg Lower", 3}, /* two words, the other way round */
+        {"Leg Front", 0},
         {"Head_Cheek", 1},
         {"Ear1.L", 1},
         {"mixamorig:Spine", 0},
@@ -163,6 +165,23 @@ static void forearms_without_hands_end_in_them(void **unused)
     names[5] = "Hand.L";
     su_joint_stiffness(6, names, parent, NULL, factor);
     assert_true(factor[3] == 3 && factor[5] == 30);
+    (void)unused;
+}
+
+/* Legs called so to their end, in a row, end in feet where nothing is one and nothing is a shin. */
+static void the_last_of_several_legs_is_a_foot(void **unused)
+{
+    const char *names[] = {"SpineA", "LegA_L", "LegB_L", "Leg.R", "Sole"};
+    const int32_t parent[] = {-1, 0, 1, 0, 2};
+    double factor[5];
+    su_joint_stiffness(5, names, parent, NULL, factor);
+    const double expected[] = {1, 1, 30, 1, 30}; /* the right one, of one joint, is soft */
+    for (int k = 0; k < 5; k++) assert_true(factor[k] == expected[k]);
+    for (int k = 0; k < 2; k++) {
+        names[4] = k ? "Shin.L" : "Foot.L";
+        su_joint_stiffness(5, names, parent, NULL, factor);
+        assert_true(factor[2] == 1);
+    }
     (void)unused;
 }
 
@@ -320,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_head_without_skin_is_none),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
         cmocka_unit_test(forearms_without_hands_end_in_them),
+        cmocka_unit_test(the_last_of_several_legs_is_a_foot),
         cmocka_unit_test(arms_of_one_joint_end_in_hands),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
         cmocka_unit_test(a_large_skull_is_stiffer_by_the_square),

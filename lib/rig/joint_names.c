@@ -115,10 +115,18 @@ static double stiffness_of_name(const part_words *part, const char *name)
         within = isalpha(c), small = islower(c);
     }
     first[words] = length;
-    /* The last word that says something: in LeftHandRing a finger, in Head_Cheek a cheek; two words may be one. */
+    /* The last word that says something: in LeftHandRing a finger, in Head_Cheek a cheek; two words may be one, in
+     * either order (leg lower). */
     for (int w = words - 1; w >= 0; w--) {
-        double found = stiffness_of(part, letters + first[w], first[w + 1] - first[w]);
-        if (found == 0 && w > 0) found = stiffness_of(part, letters + first[w - 1], first[w + 1] - first[w - 1]);
+        size_t own = first[w + 1] - first[w], before = w > 0 ? first[w] - first[w - 1] : 0;
+        double found = stiffness_of(part, letters + first[w], own);
+        if (found == 0 && w > 0) found = stiffness_of(part, letters + first[w - 1], before + own);
+        if (found == 0 && w > 0) {
+            char swapped[LONGEST];
+            memcpy(swapped, letters + first[w], own);
+            memcpy(swapped + own, letters + first[w - 1], before);
+            found = stiffness_of(part, swapped, before + own);
+        }
         if (found > 0) return found;
     }
     return 0;
@@ -208,19 +216,21 @@ static void mark_trunks(int64_t bones, const char *const *names, const int32_t *
 }
 
 /* A rig that has no hands lets its forearms end in them (blocks, robots, toys), or its arms where it has no forearms
- * either, and one without feet its shins. Not its legs: beside hard legs the trunk of a dog of blocks stood still. */
+ * either, and one without feet its shins, or the last of two legs in a row where it has no shins either (LegA, LegB).
+ * Not legs of one joint: beside hard legs the trunk of a dog of blocks stood still. */
 typedef struct limb {
     part_words end[2], last[2];
+    int row; /* joints called so in a row, at least */
 } limb;
 
+#define FEET " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "
 #define HANDS " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "
 
 static const limb limbs[] = {
-    {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}},
-    {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}},
-    {{{&STIFF, " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "},
-      {NULL, NULL}},
-     {{&STIFF, " shin lowerleg "}, {NULL, NULL}}},
+    {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}, 1},
+    {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}, 1},
+    {{{&STIFF, FEET}, {NULL, NULL}}, {{&STIFF, " shin lowerleg "}, {NULL, NULL}}, 1},
+    {{{&STIFF, FEET "shin lowerleg knee hock "}, {NULL, NULL}}, {{&STIFF, " leg upleg upperleg "}, {NULL, NULL}}, 2},
 };
 
 /* Controls that no skin follows are no hands or feet. */
@@ -235,7 +245,11 @@ static void mark_ends(int64_t bones, const char *const *names, const int32_t *pa
             bool is_last = stiffness_of_name(limbs[k].last, names[b]) > 0;
             for (int64_t c = 0; c < bones && is_last; c++)
                 is_last = parent[c] != b || stiffness_of_name(limbs[k].last, names[c]) == 0;
-            if (is_last) factor[b] = STIFF;
+            int row = is_last;
+            for (int64_t up = parent[b]; up >= 0 && is_last && stiffness_of_name(limbs[k].last, names[up]) > 0;
+                 up = parent[up])
+                row++;
+            if (is_last && row >= limbs[k].row) factor[b] = STIFF;
         }
     }
 }
