@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -11,7 +11,7 @@ the bind pose. `toe` carries weight and has no channel. Shares nothing with the 
 In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
 their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property. In files of shapes between, one
 weight passes two of them, and in those of a part (Blender's groups of vertices) vertices take a part of one; both have a second shape, a third of which is
-there without a curve. Joints stretch
+there without a curve. In those of the world clusters say where the mesh stood, and not where against the joint. Joints stretch
 along one axis in those compensated (they take nothing of their parent's own scale) and apart (scales multiply by axes).
 """
 import json
@@ -264,7 +264,7 @@ def fbx_tree(rig):
         bind = rig.bind()[b]
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
-                         ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.bound_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
+                         ("Transform", [((np.eye(4) if "-world" in rig.kind else np.linalg.inv(bind)) @ rig.axis @ rig.bound_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
     for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
         objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.range_first + f) * TICKS // FPS))

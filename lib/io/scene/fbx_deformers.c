@@ -11,8 +11,9 @@
 /* Links say what hangs on what:
  *     model <- geometry <- skin <- cluster <- model of its bone
  *              geometry <- blend shape <- channel <- geometries of its shapes
- * A cluster's Transform takes the mesh's node to its bone as both stood when the mesh was bound; what 3ds Max moves a
- * mesh against its node by (GeometricTranslation and so on) comes before it. assimp forgets that, and takes a shape for
+ * A cluster's Transform takes the mesh's node to its bone as both stood when the mesh was bound, or to the world, which
+ * TransformLink takes the bone to: which, is one for a file. What 3ds Max moves a mesh against its node by
+ * (GeometricTranslation and so on) comes before it. assimp forgets that, and takes a shape for
  * whole where a channel has no curve. */
 
 typedef enum object_kind { OTHER, MODEL, GEOMETRY, SKIN, CLUSTER, BLEND, CHANNEL } object_kind;
@@ -24,8 +25,8 @@ typedef struct object {
     size_t length;
     double percent;
     int32_t skinning; /* of a skin */
-    int64_t fulls, numbers, points;
-    double *full, *transform;
+    int64_t fulls, numbers, link_numbers, points;
+    double *full, *transform, *link;
     int32_t *point; /* of a shape */
 } object;
 
@@ -126,6 +127,8 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *rec,
             made->full = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->fulls);
         if (su_fbx_is_named(&child, "Transform"))
             made->transform = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->numbers);
+        if (su_fbx_is_named(&child, "TransformLink"))
+            made->link = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &made->link_numbers);
     }
 }
 
@@ -207,6 +210,8 @@ static void read_text(const char *text, listing *l)
             last->full = su_fbx_text_array(at, l->arena, false, &last->fulls);
         if (su_fbx_key_is(key, length, "Transform"))
             last->transform = su_fbx_text_array(at, l->arena, false, &last->numbers);
+        if (su_fbx_key_is(key, length, "TransformLink"))
+            last->link = su_fbx_text_array(at, l->arena, false, &last->link_numbers);
     }
 }
 
@@ -262,14 +267,55 @@ static bool read_matrix(const double *v, int64_t numbers, double out[16])
     return !nothing;
 }
 
-static void read_bind(const listing *l, int64_t skin, su_fbx_mesh *out)
+static double largest_difference(const double a[16], const double b[16])
 {
-    int64_t at = -1;
-    for (object *cluster; !out->bone && (cluster = next_child(l, skin, CLUSTER, &at));) {
+    double most = 0.0;
+    for (int i = 0; i < 16; i++) most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+/* A mesh stood in one place when it was bound. Where that is what the Transforms of its clusters say themselves, and
+ * not what their bones' places make of them, they take it to the world. */
+static bool binds_in_the_world(const listing *l)
+{
+    const double same = 1e-3; /* of how far places differ that should be one; files have six digits at least */
+    double by_bones = 0.0, by_themselves = 0.0;
+    for (int64_t i = 0; i < l->objects; i++) {
+        double first[16], first_place[16], transform[16], place[16];
+        int64_t at = -1, known = 0;
+        if (l->object[i].kind != SKIN) continue;
+        for (object *cluster; (cluster = next_child(l, l->object[i].id, CLUSTER, &at));) {
+            if (!read_matrix(cluster->transform, cluster->numbers, transform) ||
+                !read_matrix(cluster->link, cluster->link_numbers, place))
+                continue;
+            su_affine_multiply(place, transform, place);
+            if (known++ == 0) memcpy(first, transform, sizeof first), memcpy(first_place, place, sizeof place);
+            by_bones = fmax(by_bones, largest_difference(place, first_place));
+            by_themselves = fmax(by_themselves, largest_difference(transform, first));
+        }
+    }
+    return by_themselves < same * by_bones;
+}
+
+static void read_binds(const listing *l, int64_t skin, bool in_the_world, su_fbx_mesh *out)
+{
+    int64_t at = -1, room = out->bones;
+    for (object *cluster; (cluster = next_child(l, skin, CLUSTER, &at));) {
         int64_t in = -1;
+        double place[16];
+        su_fbx_bind made;
         object *bone = next_child(l, cluster->id, MODEL, &in);
-        if (!bone || !read_matrix(cluster->transform, cluster->numbers, out->bind)) continue;
-        out->bone = bone->name, out->bone_length = bone->length;
+        if (!bone || !read_matrix(cluster->transform, cluster->numbers, made.bind)) continue;
+        if (in_the_world) {
+            if (!read_matrix(cluster->link, cluster->link_numbers, place) || su_affine_inverse(place, place) == 0.0)
+                continue;
+            su_affine_multiply(place, made.bind, made.bind);
+        }
+        made.name = bone->name, made.length = bone->length;
+        su_fbx_bind *more = one_more(l->arena, out->bone, out->bones, &room, sizeof *more);
+        if (!more) return;
+        out->bone = more;
+        more[out->bones++] = made;
     }
 }
 
@@ -310,6 +356,7 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
     *inherit = l.inherit;
     if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
     if (l.objects > 1) su_sort(l.object, (size_t)l.objects, sizeof *l.object, compare_objects);
+    const bool in_the_world = binds_in_the_world(&l);
     for (int64_t i = 0; i < l.objects && !arena->failed; i++) {
         if (l.object[i].kind != MODEL) continue;
         su_fbx_mesh made = {.name = l.object[i].name, .length = l.object[i].length};
@@ -317,13 +364,13 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
         object *geometry = next_child(&l, l.object[i].id, GEOMETRY, &at), *skin, *blend;
         if (!geometry) continue;
         at = -1;
-        while (!made.bone && (skin = next_child(&l, geometry->id, SKIN, &at))) {
-            read_bind(&l, skin->id, &made);
+        while ((skin = next_child(&l, geometry->id, SKIN, &at))) {
+            read_binds(&l, skin->id, in_the_world, &made);
             made.skinning = skin->skinning;
         }
         at = -1;
         while ((blend = next_child(&l, geometry->id, BLEND, &at))) read_channels(&l, blend->id, &made);
-        if (!made.bone && made.channels == 0) continue;
+        if (made.bones == 0 && made.channels == 0) continue;
         su_fbx_mesh *more = one_more(arena, *meshes, count, &room, sizeof *more);
         if (!more) return 0;
         *meshes = more;

@@ -21,13 +21,18 @@ typedef struct su_fbx_channel {
     double *part;   /* (points) 1 is 100 per cent */
 } su_fbx_channel;
 
+typedef struct su_fbx_bind {
+    const char *name; /* of the model of a bone, not ended by a 0 */
+    size_t length;
+    double bind[16]; /* the mesh's node to that bone, when it was bound */
+} su_fbx_bind;
+
 typedef struct su_fbx_mesh {
     const char *name; /* of its model, not ended by a 0 */
     size_t length;
-    const char *bone; /* the model of its first cluster; NULL: it has no skin */
-    size_t bone_length;
-    double bind[16];  /* its node to that bone, when it was bound */
-    int32_t skinning; /* su_scene_skinning, of the skin of that cluster */
+    int64_t bones; /* 0: it has no skin */
+    su_fbx_bind *bone;
+    int32_t skinning; /* su_scene_skinning, of its last skin */
     int64_t channels;
     su_fbx_channel *channel; /* in the order in which assimp has their shapes */
 } su_fbx_mesh;

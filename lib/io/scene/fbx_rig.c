@@ -30,25 +30,17 @@ static bool has_name(const su_scene *scene, int32_t node, const char *name, size
     return strlen(scene->node[node].name) == length && memcmp(scene->node[node].name, name, length) == 0;
 }
 
-/* Binds a mesh as the file says: all its bones by what is lacking at one. */
+/* Binds a mesh as the file says, bone by bone. */
 static void bind_mesh(const su_scene *scene, int32_t node, su_scene_mesh *mesh, const su_fbx_mesh *file)
 {
-    double offset[16], step[16], largest = 0.0, moved = 0.0;
-    const su_scene_bone *known = NULL;
-    for (int64_t b = 0; b < mesh->bones && !known; b++)
-        if (has_name(scene, mesh->bone[b].node, file->bone, file->bone_length)) known = &mesh->bone[b];
-    if (!known || su_affine_inverse(known->inverse_bind, step) == 0.0) return;
+    double offset[16];
     geometric_offset(scene, node, offset);
-    su_affine_multiply(step, file->bind, step);
-    su_affine_multiply(step, offset, step);
-    for (int64_t i = 0; i < mesh->vertices; i++) {
-        double *p = mesh->positions + 3 * i, q[3];
-        su_affine_point(step, p, q);
-        for (int k = 0; k < 3; k++) largest = fmax(largest, fabs(p[k])), moved = fmax(moved, fabs(q[k] - p[k]));
-    }
-    if (!isfinite(moved) || !(moved > 1e-4 * largest)) return; /* assimp keeps seven digits, of far joints fewer */
     for (int64_t b = 0; b < mesh->bones; b++)
-        su_affine_multiply(mesh->bone[b].inverse_bind, step, mesh->bone[b].inverse_bind);
+        for (int64_t k = 0; k < file->bones; k++) {
+            if (!has_name(scene, mesh->bone[b].node, file->bone[k].name, file->bone[k].length)) continue;
+            su_affine_multiply(file->bone[k].bind, offset, mesh->bone[b].inverse_bind);
+            break;
+        }
 }
 
 /* Keys of channels become keys of shapes, with further ones where a channel passes a shape between two keys. */
@@ -174,7 +166,7 @@ int su_fbx_complete(su_scene *scene, const char *data, size_t size)
         for (int64_t k = 0; k < count; k++) {
             if (!has_name(scene, node, file[k].name, file[k].length)) continue;
             mesh->skinning = file[k].skinning;
-            if (file[k].bone && mesh->bones > 0) bind_mesh(scene, node, mesh, &file[k]);
+            if (file[k].bones > 0) bind_mesh(scene, node, mesh, &file[k]);
             if (mesh->shapes > 0 && set_shapes(scene, node, mesh, &file[k])) return 1;
             break;
         }
