@@ -34,4 +34,18 @@ static inline int64_t su_first_not_below(const int32_t *a, int64_t low, int64_t 
     return low;
 }
 
+/* Of ascending a (count, 2 at least) the last entry but the last that is not above value; 0 where all are. */
+static inline int64_t su_interval(const double *a, int64_t count, double value)
+{
+    int64_t low = 0, high = count - 1;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (a[middle] <= value)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 #endif

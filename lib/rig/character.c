@@ -473,17 +473,12 @@ static int is_above(const su_scene *scene, int32_t node, int32_t below)
     return below == node;
 }
 
-/* moves (nodes): those that vertices of skinned parts follow. */
-static void find_moving(const su_character *c, uint8_t *moves)
+/* moves (nodes): 1 for those that vertices of a part follow, too. */
+static void add_followed(const su_character *c, const su_character_part *part, uint8_t *moves)
 {
-    for (int64_t i = 0; i < c->parts; i++) {
-        const su_character_part *part = &c->part[i];
-        const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
-        for (int64_t v = 0; v < mesh->vertices && is_skinned(mesh); v++) {
-            int64_t at = c->source_vertex[part->first + v];
-            for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++)
-                moves[c->bone_node[c->skin.bone[k]]] = 1;
-        }
+    for (int64_t v = 0; v < c->scene->mesh[part->mesh].vertices; v++) {
+        int64_t at = c->source_vertex[part->first + v];
+        for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++) moves[c->bone_node[c->skin.bone[k]]] = 1;
     }
 }
 
@@ -491,18 +486,19 @@ static void find_moving(const su_character *c, uint8_t *moves)
  * surface than all skin, the body is such objects, and skinned at its hands and feet alone: all is flesh then. */
 enum { JOINTS_OF_A_BODY = 3 }; /* at least: a trunk and limbs; on fewer hang a floor and a hat */
 
-static su_status find_hung_body(su_character *c, const su_character_options *options, su_arena *scratch, su_error *err)
+/* area: of each object. */
+static su_status find_hung_body(su_character *c, const su_character_options *options, const double *area,
+                                su_arena *scratch, su_error *err)
 {
-    double *area, skin = 0.0, hung = 0.0;
+    double skin = 0.0, hung = 0.0;
     uint8_t *moves, *counted, *held;
     int joints = 0;
     if (c->carried == 0) return SU_OK;
-    TAKE(scratch, area, c->objects);
     TAKE(scratch, moves, c->scene->nodes);
     TAKE(scratch, counted, c->objects);
     TAKE(scratch, held, c->scene->nodes);
-    find_moving(c, moves);
-    measure_objects(c, area);
+    for (int64_t i = 0; i < c->parts; i++)
+        if (is_skinned(&c->scene->mesh[c->part[i].mesh])) add_followed(c, &c->part[i], moves);
     for (int64_t i = 0; i < c->parts; i++) {
         const su_character_part *part = &c->part[i];
         if (counted[part->object]++) continue;
@@ -532,26 +528,18 @@ static bool is_last(const su_character *c, const uint8_t *moves, int32_t node)
 /* Props that were skinned instead of hung: objects that follow one joint, the last of its limb, which moves some of the
  * body's skin, too: a hand's pickaxe, a head's hat. The body is the objects that follow several. Figures that are put
  * together of such objects, the trunk as well, have none, nor is one what is larger than the body. */
-static su_status mark_props(su_character *c, su_arena *scratch, su_error *err)
+static su_status mark_props(su_character *c, const double *area, su_arena *scratch, su_error *err)
 {
     int32_t *sole;
-    double *area, body = 0.0;
+    double body = 0.0;
     uint8_t *moves;
     TAKE(scratch, sole, c->objects);
-    TAKE(scratch, area, c->objects);
     TAKE(scratch, moves, c->scene->nodes);
     TAKE(&c->arena, c->prop_names, c->objects);
     find_sole_joints(c, sole);
-    measure_objects(c, area);
     for (int64_t o = 0; o < c->objects; o++) body += sole[o] == -1 ? area[o] : 0.0;
-    for (int64_t i = 0; i < c->parts; i++) {
-        const su_character_part *part = &c->part[i];
-        for (int64_t v = 0; v < c->scene->mesh[part->mesh].vertices && sole[part->object] == -1; v++) {
-            int64_t at = c->source_vertex[part->first + v];
-            for (int64_t k = c->skin.start[at]; k < c->skin.start[at + 1]; k++)
-                moves[c->bone_node[c->skin.bone[k]]] = 1;
-        }
-    }
+    for (int64_t i = 0; i < c->parts; i++)
+        if (sole[c->part[i].object] == -1) add_followed(c, &c->part[i], moves);
     for (int64_t o = 0; o < c->objects; o++)
         if (sole[o] >= 0 && !is_last(c, moves, sole[o])) return SU_OK;
     for (int64_t o = 0; o < c->objects; o++) {
@@ -562,6 +550,16 @@ static su_status mark_props(su_character *c, su_arena *scratch, su_error *err)
         if (!known) c->prop_names[c->props++] = c->object_names[o];
     }
     return SU_OK;
+}
+
+/* Which objects are flesh. */
+static su_status choose_flesh(su_character *c, const su_character_options *options, su_arena *scratch, su_error *err)
+{
+    double *area;
+    TAKE(scratch, area, c->objects);
+    measure_objects(c, area);
+    SU_TRY(find_hung_body(c, options, area, scratch, err));
+    return mark_props(c, area, scratch, err);
 }
 
 /* Vertices of rigid parts, and those that no triangle uses: flesh must not reach out for them. */
@@ -604,8 +602,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(su_character_bones(out, &source, &scratch, err));
     SU_GO(weld_sources(out, &source, &scratch, err));
     SU_GO(cut_triangles(out, err));
-    SU_GO(find_hung_body(out, options, &scratch, err));
-    SU_GO(mark_props(out, &scratch, err));
+    SU_GO(choose_flesh(out, options, &scratch, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
     if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) {

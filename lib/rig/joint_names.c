@@ -242,14 +242,12 @@ static void mark_ends(int64_t bones, const char *const *names, const int32_t *pa
         for (int64_t b = 0; b < bones; b++)
             has_end |= stiffness_of_name(limbs[k].end, names[b]) > 0 && (!carried || carried[b] > 0);
         for (int64_t b = 0; b < bones && !has_end; b++) {
-            bool is_last = stiffness_of_name(limbs[k].last, names[b]) > 0;
+            int row = 0;
+            for (int64_t up = b; up >= 0 && stiffness_of_name(limbs[k].last, names[up]) > 0; up = parent[up]) row++;
+            bool is_last = row >= limbs[k].row;
             for (int64_t c = 0; c < bones && is_last; c++)
                 is_last = parent[c] != b || stiffness_of_name(limbs[k].last, names[c]) == 0;
-            int row = is_last;
-            for (int64_t up = parent[b]; up >= 0 && is_last && stiffness_of_name(limbs[k].last, names[up]) > 0;
-                 up = parent[up])
-                row++;
-            if (is_last && row >= limbs[k].row) factor[b] = STIFF;
+            if (is_last) factor[b] = STIFF;
         }
     }
 }

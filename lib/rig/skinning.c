@@ -1,5 +1,6 @@
 #include "rig/skinning.h"
 
+#include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
 #include "rig/inherited_scale.h"
@@ -13,15 +14,8 @@ static int64_t find_keys(int64_t count, const double *times, double t, double *f
     *fraction = 0.0;
     if (count == 1 || !(t > times[0])) return 0;
     if (t >= times[count - 1]) return count - 1;
-    int64_t low = 0, high = count - 1; /* times[low] <= t < times[high] */
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (times[middle] <= t)
-            low = middle;
-        else
-            high = middle;
-    }
-    *fraction = (t - times[low]) / (times[high] - times[low]);
+    int64_t low = su_interval(times, count, t);
+    *fraction = (t - times[low]) / (times[low + 1] - times[low]);
     return low;
 }
 

@@ -1,18 +1,19 @@
 #include "io/scene/fbx6_clips.h"
 
+#include "core/order.h"
 #include "geometry/rotation.h"
+#include "io/scene/fbx_records.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define TICKS 46186158000.0    /* a second */
 #define USUAL_RATE 30.0        /* frames a second, where the file says none */
 enum { MOST_FRAMES = 100000 }; /* an hour, more or less: longer takes are damage */
 
 /* What stands behind a key: the way to the next. Slopes in units a second. */
 typedef struct key {
-    double time, value; /* s */
+    double value;
     char way;       /* L straight, C constant, U a cubic with slopes, A one whose slopes follow from its neighbours */
     double out, in; /* slopes behind this key and before the next */
 } key;
@@ -20,7 +21,8 @@ typedef struct key {
 typedef struct curve {
     double value; /* where it has no keys */
     int64_t keys;
-    key *key;
+    double *time; /* (keys) s */
+    key *key;     /* (keys) */
 } curve;
 
 static bool is_way(const su_fbx6_value *v) { return v->text && strlen(v->text) == 1 && strchr("LCU", v->text[0]); }
@@ -38,9 +40,12 @@ static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena
     const su_fbx6_node *list = su_fbx6_child(channel, "Key"), *value = su_fbx6_child(channel, "Default");
     *out = (curve){.value = value ? su_fbx6_number(value, 0) : usual};
     if (!list) return 0;
-    if (!(out->key = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->key))) return 1;
+    out->time = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->time);
+    out->key = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->key);
+    if (!out->time || !out->key) return 1;
     for (int64_t at = 0; begins(list, at);) {
-        key k = {list->value[at].number / TICKS, list->value[at + 1].number, list->value[at + 2].text[0], 0, 0};
+        const double time = list->value[at].number / SU_FBX_TICKS;
+        key k = {list->value[at + 1].number, list->value[at + 2].text[0], 0, 0};
         int64_t next = at + 3;
         while (next < list->values && !begins(list, next)) next++;
         if (k.way == 'U') {
@@ -49,14 +54,15 @@ static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena
             k.way = given ? 'U' : 'A';
             if (given) k.out = list->value[at + 4].number, k.in = list->value[at + 5].number;
         }
-        if (out->keys == 0 || k.time > out->key[out->keys - 1].time) out->key[out->keys++] = k;
+        if (out->keys == 0 || time > out->time[out->keys - 1]) out->time[out->keys] = time, out->key[out->keys++] = k;
         at = next;
     }
     for (int64_t i = 0; i + 1 < out->keys; i++) { /* as Catmull and Rom's splines, level at both ends */
         key *k = out->key + i;
+        const double *t = out->time + i;
         if (k->way != 'A') continue;
-        k->out = i > 0 ? (k[1].value - k[-1].value) / (k[1].time - k[-1].time) : 0;
-        k->in = i + 2 < out->keys ? (k[2].value - k[0].value) / (k[2].time - k[0].time) : 0;
+        k->out = i > 0 ? (k[1].value - k[-1].value) / (t[1] - t[-1]) : 0;
+        k->in = i + 2 < out->keys ? (k[2].value - k[0].value) / (t[2] - t[0]) : 0;
     }
     return 0;
 }
@@ -64,18 +70,11 @@ static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena
 static double value_at(const curve *c, double time)
 {
     if (c->keys == 0) return c->value;
-    if (time <= c->key[0].time) return c->key[0].value;
-    if (time >= c->key[c->keys - 1].time) return c->key[c->keys - 1].value;
-    int64_t low = 0, high = c->keys - 1;
-    while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
-        if (c->key[middle].time <= time)
-            low = middle;
-        else
-            high = middle;
-    }
-    const key *a = &c->key[low], *b = a + 1;
-    double h = b->time - a->time, s = (time - a->time) / h;
+    if (time <= c->time[0]) return c->key[0].value;
+    if (time >= c->time[c->keys - 1]) return c->key[c->keys - 1].value;
+    int64_t at = su_interval(c->time, c->keys, time);
+    const key *a = &c->key[at], *b = a + 1;
+    double h = c->time[at + 1] - c->time[at], s = (time - c->time[at]) / h;
     if (a->way == 'C') return a->value;
     if (a->way == 'L') return a->value + s * (b->value - a->value);
     double s2 = s * s, s3 = s2 * s;
@@ -95,27 +94,45 @@ static const su_fbx6_node *find_channel(const su_fbx6_node *of, const char *name
 
 typedef struct moving {
     const su_fbx6_model *model;
-    curve part[9]; /* translation, rotation, scale */
-    int64_t keys;
+    const su_scene_mesh *mesh; /* at its node; NULL: none */
+    curve part[9];             /* translation, rotation, scale */
+    int64_t keys;              /* of these */
+    curve *shape;              /* (shapes of the mesh) */
 } moving;
 
 static void widen(const curve *c, double *first, double *last)
 {
     if (c->keys == 0) return;
-    *first = fmin(*first, c->key[0].time), *last = fmax(*last, c->key[c->keys - 1].time);
+    *first = fmin(*first, c->time[0]), *last = fmax(*last, c->time[c->keys - 1]);
 }
 
-static int read_moving(const su_fbx6_node *in, const su_fbx6_model *model, su_arena *arena, moving *out)
+static const su_scene_mesh *mesh_at(const su_scene *scene, int32_t node)
+{
+    for (int64_t i = 0; i < scene->instances; i++)
+        if (scene->instance[i].node == node) return &scene->mesh[scene->instance[i].mesh];
+    return NULL;
+}
+
+/* What a take says of a model and of the shapes of its mesh (channels of their names, in per cent); first and last key
+ * widen *first and *last. */
+static int read_moving(const su_fbx6_node *in, const su_fbx6_model *model, su_scene *scene, moving *out, double *first,
+                       double *last)
 {
     static const char *const kind[3] = {"T", "R", "S"}, *const axis[3] = {"X", "Y", "Z"};
     const double *const usual[3] = {model->translation, model->rotation, model->scale};
     const su_fbx6_node *all = find_channel(in, "Transform");
-    *out = (moving){.model = model};
+    *out = (moving){.model = model, .mesh = mesh_at(scene, model->node)};
     for (int i = 0; i < 9; i++) {
-        if (read_curve(find_channel(find_channel(all, kind[i / 3]), axis[i % 3]), usual[i / 3][i % 3], arena,
-                       &out->part[i]))
-            return 1;
+        const su_fbx6_node *channel = find_channel(find_channel(all, kind[i / 3]), axis[i % 3]);
+        if (read_curve(channel, usual[i / 3][i % 3], &scene->arena, &out->part[i])) return 1;
+        widen(&out->part[i], first, last);
         out->keys += out->part[i].keys;
+    }
+    int64_t shapes = out->mesh ? out->mesh->shapes : 0;
+    if (!(out->shape = su_arena_alloc(&scene->arena, shapes, sizeof *out->shape))) return 1;
+    for (int64_t k = 0; k < shapes; k++) {
+        if (read_curve(find_channel(in, out->mesh->shape_names[k]), 0, &scene->arena, &out->shape[k])) return 1;
+        widen(&out->shape[k], first, last);
     }
     return 0;
 }
@@ -126,12 +143,10 @@ static int add_channel(const moving *m, int64_t frames, double *times, su_arena 
            *s = su_arena_alloc(arena, 3 * frames, sizeof *s);
     if (!t || !r || !s) return 1;
     for (int64_t f = 0; f < frames; f++) {
-        double part[9], local[16], dot = 0;
+        double part[9], local[16];
         for (int i = 0; i < 9; i++) part[i] = value_at(&m->part[i], times[f]);
         su_fbx6_local(m->model, part, part + 3, part + 6, local);
         su_affine_split(local, t + 3 * f, r + 4 * f, s + 3 * f);
-        for (int i = 0; f > 0 && i < 4; i++) dot += r[4 * f + i] * r[4 * (f - 1) + i];
-        for (int i = 0; dot < 0 && i < 4; i++) r[4 * f + i] = -r[4 * f + i];
     }
     *out = (su_scene_channel){.node = m->model->node,
                               .translations = frames,
@@ -146,43 +161,16 @@ static int add_channel(const moving *m, int64_t frames, double *times, su_arena 
     return 0;
 }
 
-/* Weights of the shapes of the mesh at a node: channels of their names, in per cent. */
-static int read_shapes(const su_fbx6_node *in, const su_scene_mesh *mesh, su_arena *arena, curve *curves, double *first,
-                       double *last)
+static int add_weights(const moving *m, int64_t frames, double *times, su_arena *arena, su_scene_morph_channel *out)
 {
-    for (int64_t k = 0; k < mesh->shapes; k++) {
-        if (read_curve(find_channel(in, mesh->shape_names[k]), 0, arena, &curves[k])) return 1;
-        widen(&curves[k], first, last);
-    }
-    return 0;
-}
-
-static const su_scene_mesh *mesh_at(const su_scene *scene, int32_t node)
-{
-    for (int64_t i = 0; i < scene->instances; i++)
-        if (scene->instance[i].node == node) return &scene->mesh[scene->instance[i].mesh];
-    return NULL;
-}
-
-static int add_weights(const su_scene_mesh *mesh, const curve *curves, int32_t node, int64_t frames, double *times,
-                       su_arena *arena, su_scene_morph_channel *out)
-{
-    double *weights = su_arena_alloc(arena, frames * mesh->shapes, sizeof *weights);
+    int64_t shapes = m->mesh->shapes;
+    double *weights = su_arena_alloc(arena, frames * shapes, sizeof *weights);
     if (!weights) return 1;
     for (int64_t f = 0; f < frames; f++)
-        for (int64_t k = 0; k < mesh->shapes; k++)
-            weights[f * mesh->shapes + k] = 0.01 * value_at(&curves[k], times[f]);
+        for (int64_t k = 0; k < shapes; k++) weights[f * shapes + k] = 0.01 * value_at(&m->shape[k], times[f]);
     *out = (su_scene_morph_channel){
-        .node = node, .keys = frames, .shapes = mesh->shapes, .times = times, .weights = weights};
+        .node = m->model->node, .keys = frames, .shapes = shapes, .times = times, .weights = weights};
     return 0;
-}
-
-static const su_fbx6_model *model_of(const su_fbx6_node *in, int64_t count, const su_fbx6_model *models)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (models[i].node >= 0 && strcmp(su_fbx6_text(models[i].object, 0), su_fbx6_text(in, 0)) == 0)
-            return &models[i];
-    return NULL;
 }
 
 static int add_take(const su_fbx6_node *take, int64_t count, const su_fbx6_model *models, su_scene *scene)
@@ -193,20 +181,12 @@ static int add_take(const su_fbx6_node *take, int64_t count, const su_fbx6_model
     int64_t most = 0, moved = 0;
     for (const su_fbx6_node *n = take->child; n; n = n->next) most += strcmp(n->name, "Model") == 0;
     moving *all = su_arena_alloc(arena, most, sizeof *all);
-    curve **shapes = su_arena_alloc(arena, most, sizeof *shapes);
-    if (!all || !shapes) return 1;
+    if (!all) return 1;
     for (const su_fbx6_node *n = take->child; n; n = n->next) {
-        const su_fbx6_model *model = strcmp(n->name, "Model") == 0 ? model_of(n, count, models) : NULL;
-        if (!model || moved == most) continue;
-        moving *m = &all[moved];
-        const su_scene_mesh *mesh = mesh_at(scene, model->node);
-        if (read_moving(n, model, arena, m)) return 1;
-        for (int i = 0; i < 9; i++) widen(&m->part[i], &first, &last);
-        if (mesh && mesh->shapes) {
-            if (!(shapes[moved] = su_arena_alloc(arena, mesh->shapes, sizeof **shapes))) return 1;
-            if (read_shapes(n, mesh, arena, shapes[moved], &first, &last)) return 1;
-        }
-        moved++;
+        const su_fbx6_model *model =
+            strcmp(n->name, "Model") == 0 ? su_fbx6_find_model(count, models, su_fbx6_text(n, 0)) : NULL;
+        if (!model || model->node < 0) continue;
+        if (read_moving(n, model, scene, &all[moved++], &first, &last)) return 1;
     }
     double frames_wanted = first <= last ? ceil((last - first) * rate - 1e-6) + 1 : 0;
     if (!(frames_wanted >= 1)) return 0; /* nothing moves in it */
@@ -218,11 +198,10 @@ static int add_take(const su_fbx6_node *take, int64_t count, const su_fbx6_model
     clip->morph_channel = su_arena_alloc(arena, moved, sizeof *clip->morph_channel);
     if (!times || !clip->channel || !clip->morph_channel) return 1;
     for (int64_t f = 0; f < frames; f++) times[f] = fmin(first + (double)f / rate, fmax(last, first));
-    for (int64_t i = 0; i < moved; i++) {
-        int32_t node = all[i].model->node;
-        if (all[i].keys > 0 && add_channel(&all[i], frames, times, arena, &clip->channel[clip->channels++])) return 1;
-        if (shapes[i] && add_weights(mesh_at(scene, node), shapes[i], node, frames, times, arena,
-                                     &clip->morph_channel[clip->morph_channels++]))
+    for (const moving *m = all; m < all + moved; m++) {
+        if (m->keys > 0 && add_channel(m, frames, times, arena, &clip->channel[clip->channels++])) return 1;
+        if (m->mesh && m->mesh->shapes > 0 &&
+            add_weights(m, frames, times, arena, &clip->morph_channel[clip->morph_channels++]))
             return 1;
     }
     scene->clips++;

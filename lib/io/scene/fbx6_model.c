@@ -76,3 +76,10 @@ void su_fbx6_read_model(const su_fbx6_node *object, su_fbx6_model *m)
     su_fbx6_turn(pre, 0, m->pre);
     su_fbx6_turn(post, 0, m->post);
 }
+
+const su_fbx6_model *su_fbx6_find_model(int64_t count, const su_fbx6_model *models, const char *name)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(su_fbx6_text(models[i].object, 0), name) == 0) return &models[i];
+    return NULL;
+}

@@ -14,6 +14,9 @@ typedef struct su_fbx6_model {
     int order;              /* of the angles: 0 x y z (x first), 1 x z y, 2 y z x, 3 y x z, 4 z x y, 5 z y x */
 } su_fbx6_model;
 
+/* The model of a name ("Model::hip"), with a node or without; NULL: none. */
+const su_fbx6_model *su_fbx6_find_model(int64_t count, const su_fbx6_model *models, const char *name);
+
 /* local (16) of a model with other translation, rotation and scale; (3) each. */
 void su_fbx6_local(const su_fbx6_model *model, const double *translation, const double *rotation, const double *scale,
                    double *local);

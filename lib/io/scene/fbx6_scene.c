@@ -2,6 +2,7 @@
 
 #include "geometry/affine.h"
 #include "geometry/looks.h"
+#include "io/scene/control_points.h"
 #include "io/scene/fbx6_clips.h"
 #include "io/scene/fbx_deformers.h"
 
@@ -33,36 +34,28 @@ static const char *plain_name(const su_fbx6_node *object)
     return cut ? cut + 2 : name;
 }
 
-static su_fbx6_model *find_model(const builder *b, const char *name)
-{
-    for (int64_t i = 0; i < b->models; i++)
-        if (strcmp(su_fbx6_text(b->model[i].object, 0), name) == 0) return &b->model[i];
-    return NULL;
-}
-
 /* Connect: "OO", child, parent. */
-static bool links(const su_fbx6_node *link, const char *child, const char *parent)
+static bool hangs_on(const su_fbx6_node *link, const char *parent)
 {
-    return strcmp(link->name, "Connect") == 0 && (!child || strcmp(su_fbx6_text(link, 1), child) == 0) &&
-           (!parent || strcmp(su_fbx6_text(link, 2), parent) == 0);
+    return strcmp(link->name, "Connect") == 0 && strcmp(su_fbx6_text(link, 2), parent) == 0;
 }
 
 /* Adds the models below one, or below the scene, each behind its parent. */
-static void add_below(builder *b, const char *parent, int32_t parent_node, int64_t room)
+static void add_below(builder *b, const char *parent, int32_t parent_node)
 {
     for (const su_fbx6_node *link = b->links; link; link = link->next) {
-        su_fbx6_model *m = links(link, NULL, parent) ? find_model(b, su_fbx6_text(link, 1)) : NULL;
-        if (!m || m->node >= 0 || b->out->nodes >= room) continue;
+        const su_fbx6_model *found =
+            hangs_on(link, parent) ? su_fbx6_find_model(b->models, b->model, su_fbx6_text(link, 1)) : NULL;
+        if (!found || found->node >= 0) continue;
+        su_fbx6_model *m = &b->model[found - b->model];
         su_scene_node *node = &b->out->node[m->node = (int32_t)b->out->nodes++];
         double inherit = 1;
         su_fbx6_property(m->object, "InheritType", 1, &inherit);
-        *node = (su_scene_node){.name = plain_name(m->object),
-                                .parent = parent_node,
-                                .inherit = su_fbx_inheritance(inherit == 0   ? 0
-                                                              : inherit == 2 ? 2
-                                                                             : 1)};
+        int32_t type = inherit == 0 ? 0 : inherit == 2 ? 2 : 1;
+        *node =
+            (su_scene_node){.name = plain_name(m->object), .parent = parent_node, .inherit = su_fbx_inheritance(type)};
         su_fbx6_local(m, m->translation, m->rotation, m->scale, node->local);
-        add_below(b, su_fbx6_text(m->object, 0), m->node, room);
+        add_below(b, su_fbx6_text(m->object, 0), m->node);
     }
 }
 
@@ -76,8 +69,8 @@ static int add_models(builder *b)
         if (strcmp(n->name, "Model") == 0) su_fbx6_read_model(n, &b->model[b->models++]);
     b->out->node[b->out->nodes++] = (su_scene_node){.name = "RootNode", .parent = -1};
     su_affine_identity(b->out->node[0].local);
-    add_below(b, "Model::Scene", 0, count + 1);
-    add_below(b, "Scene", 0, count + 1);
+    add_below(b, "Model::Scene", 0);
+    add_below(b, "Scene", 0);
     return 0;
 }
 
@@ -113,7 +106,7 @@ static int list_materials(builder *b, const char *model, int32_t **list, int64_t
     TAKE(*list, b->out->materials);
     *count = 0;
     for (const su_fbx6_node *link = b->links; link && *count < b->out->materials; link = link->next) {
-        int64_t material = links(link, NULL, model) ? find_material(b, su_fbx6_text(link, 1)) : -1;
+        int64_t material = hangs_on(link, model) ? find_material(b, su_fbx6_text(link, 1)) : -1;
         if (material >= 0) (*list)[(*count)++] = (int32_t)material;
     }
     return 0;
@@ -227,7 +220,7 @@ static const su_fbx6_model *joint_of(const builder *b, const char *name)
 {
     const su_fbx6_model *found = NULL;
     for (const su_fbx6_node *link = b->links; link && !found; link = link->next)
-        if (links(link, NULL, name)) found = find_model(b, su_fbx6_text(link, 1));
+        if (hangs_on(link, name)) found = su_fbx6_find_model(b->models, b->model, su_fbx6_text(link, 1));
     return found && found->node >= 0 ? found : NULL;
 }
 
@@ -240,9 +233,9 @@ static int list_clusters(builder *b, const char *model, cluster **list, int64_t 
     TAKE(*list, all);
     *count = 0;
     for (const su_fbx6_node *skin = b->links; skin; skin = skin->next) {
-        if (!links(skin, NULL, model) || strncmp(su_fbx6_text(skin, 1), "Deformer::", 10) != 0) continue;
+        if (!hangs_on(skin, model) || strncmp(su_fbx6_text(skin, 1), "Deformer::", 10) != 0) continue;
         for (const su_fbx6_node *link = b->links; link && *count < all; link = link->next) {
-            if (!links(link, NULL, su_fbx6_text(skin, 1))) continue;
+            if (!hangs_on(link, su_fbx6_text(skin, 1))) continue;
             const su_fbx6_node *object = find_object(b, su_fbx6_text(link, 1)),
                                *bind = su_fbx6_child(object, "Transform");
             const su_fbx6_model *joint = joint_of(b, su_fbx6_text(link, 1));
@@ -365,10 +358,12 @@ static void read_conventions(const su_fbx6_node *file, builder *b)
     b->out->frame_rate = said >= 1 && said <= 1000 ? said : 0;
 }
 
-int su_fbx6_scene(const char *data, size_t size, su_scene *scene, char *message, size_t message_size)
+int su_fbx6_scene(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     builder b = {.arena = &scene->arena, .out = scene};
-    const su_fbx6_node *file = su_fbx6_read(data, size, &scene->arena);
+    size_t size;
+    const char *data = su_control_points_text(path, scene, &size);
+    const su_fbx6_node *file = data ? su_fbx6_read(data, size, &scene->arena) : NULL;
     const su_fbx6_node *objects = su_fbx6_find(file, "Objects"), *connections = su_fbx6_find(file, "Connections");
     int failed = 2;
     if (objects) {

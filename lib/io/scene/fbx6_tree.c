@@ -16,16 +16,14 @@ typedef struct reader {
     bool broken;
 } reader;
 
-static su_fbx6_value *one_more(reader *r)
+/* A further value, all 0; NULL: no memory. */
+static su_fbx6_value *add_value(reader *r)
 {
-    if (r->values == r->room) {
-        int64_t wanted = 2 * r->room + 64;
-        su_fbx6_value *more = su_arena_alloc(r->arena, wanted, sizeof *more);
-        if (!more) return NULL;
-        if (r->values) memcpy(more, r->value, (size_t)r->values * sizeof *more);
-        r->value = more, r->room = wanted;
-    }
-    return &r->value[r->values++];
+    su_fbx6_value *more = su_fbx_one_more(r->arena, r->value, r->values, &r->room, sizeof *more);
+    if (!more) return NULL;
+    r->value = more;
+    more[r->values] = (su_fbx6_value){0};
+    return &more[r->values++];
 }
 
 static const char *keep(reader *r, const char *text, size_t length)
@@ -86,7 +84,7 @@ static bool read_value(reader *r)
         if (end == r->at) return false;
         r->at = end + strcspn(end, ",} \t\r\n"); /* 1.#IND */
     }
-    su_fbx6_value *out = one_more(r);
+    su_fbx6_value *out = add_value(r);
     if (!out || (!value.text && !end)) return !(r->broken = true);
     *out = value;
     return true;
@@ -150,9 +148,8 @@ static bool read_properties(reader *r, const su_fbx_reader *file, const su_fbx_r
     for (size_t i = 0; i < record->property_count; i++) {
         su_fbx_property p;
         at = su_fbx_next_property(file, record, at, &p);
-        su_fbx6_value *out = p.type ? one_more(r) : NULL;
+        su_fbx6_value *out = p.type ? add_value(r) : NULL;
         if (!out) return false;
-        *out = (su_fbx6_value){0};
         bool letter = p.type == 'C' && isalpha(p.data[0]);
         if (letter)
             out->text = keep(r, (const char *)p.data, 1);

@@ -21,7 +21,7 @@ typedef struct su_fbx6_node {
     struct su_fbx6_node *child, *next;
 } su_fbx6_node;
 
-/* Is the file FBX of a version from 6.0 to below 7.0? */
+/* Is a file that begins so, with a 0 behind `size`, FBX of a version from 6.0 to below 7.0? */
 bool su_fbx6_is(const char *data, size_t size);
 
 /* The top level of a file, which ends with a 0 behind its size; all from the arena. NULL where it is broken or memory

@@ -42,19 +42,9 @@ typedef struct listing {
     int32_t inherit;
 } listing;
 
-static void *one_more(su_arena *arena, void *items, int64_t count, int64_t *room, size_t size)
-{
-    if (count < *room) return items;
-    int64_t wanted = 2 * *room + 64;
-    void *more = su_arena_alloc(arena, wanted, size);
-    if (more && count) memcpy(more, items, (size_t)count * size);
-    if (more) *room = wanted;
-    return more;
-}
-
 static object *add_object(listing *l, int64_t id, object_kind kind)
 {
-    object *more = one_more(l->arena, l->object, l->objects, &l->room[0], sizeof *more);
+    object *more = su_fbx_one_more(l->arena, l->object, l->objects, &l->room[0], sizeof *more);
     if (!more) return NULL;
     l->object = more;
     more[l->objects] = (object){.id = id, .kind = kind};
@@ -63,7 +53,7 @@ static object *add_object(listing *l, int64_t id, object_kind kind)
 
 static void add_link(listing *l, int64_t child, int64_t parent)
 {
-    link *more = one_more(l->arena, l->link, l->links, &l->room[1], sizeof *more);
+    link *more = su_fbx_one_more(l->arena, l->link, l->links, &l->room[1], sizeof *more);
     if (!more) return;
     l->link = more;
     more[l->links] = (link){parent, child, l->links};
@@ -312,7 +302,7 @@ static void read_binds(const listing *l, int64_t skin, bool in_the_world, su_fbx
             su_affine_multiply(place, made.bind, made.bind);
         }
         made.name = bone->name, made.length = bone->length;
-        su_fbx_bind *more = one_more(l->arena, out->bone, out->bones, &room, sizeof *more);
+        su_fbx_bind *more = su_fbx_one_more(l->arena, out->bone, out->bones, &room, sizeof *more);
         if (!more) return;
         out->bone = more;
         more[out->bones++] = made;
@@ -323,7 +313,7 @@ static void read_channels(const listing *l, int64_t blend, su_fbx_mesh *out)
 {
     int64_t at = -1, room = out->channels;
     for (object *c; (c = next_child(l, blend, CHANNEL, &at));) {
-        su_fbx_channel *more = one_more(l->arena, out->channel, out->channels, &room, sizeof *more);
+        su_fbx_channel *more = su_fbx_one_more(l->arena, out->channel, out->channels, &room, sizeof *more);
         if (!more) return;
         out->channel = more;
         su_fbx_channel *made = &more[out->channels++];
@@ -371,7 +361,7 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
         at = -1;
         while ((blend = next_child(&l, geometry->id, BLEND, &at))) read_channels(&l, blend->id, &made);
         if (made.bones == 0 && made.channels == 0) continue;
-        su_fbx_mesh *more = one_more(arena, *meshes, count, &room, sizeof *more);
+        su_fbx_mesh *more = su_fbx_one_more(arena, *meshes, count, &room, sizeof *more);
         if (!more) return 0;
         *meshes = more;
         more[count++] = made;

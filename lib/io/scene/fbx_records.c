@@ -5,6 +5,17 @@
 #include <string.h>
 #include <zlib.h>
 
+void *su_fbx_one_more(su_arena *arena, void *items, int64_t count, int64_t *room, size_t size)
+{
+    if (count < *room) return items;
+    int64_t wanted = 2 * *room + 64;
+    void *more = su_arena_alloc(arena, wanted, size);
+    if (!more) return NULL;
+    if (count) memcpy(more, items, (size_t)count * size);
+    *room = wanted;
+    return more;
+}
+
 uint64_t su_fbx_little(const unsigned char *p, int bytes)
 {
     uint64_t value = 0;

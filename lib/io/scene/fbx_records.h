@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SU_FBX_TICKS 46186158000.0 /* units of its times in a second */
+
+/* Room for one more behind `count` items of an array that has room for *room, which may move: it, or NULL where there
+ * is no memory. */
+void *su_fbx_one_more(su_arena *arena, void *items, int64_t count, int64_t *room, size_t size);
+
 /* Records of a binary FBX: end offset, count and bytes of properties (32 bits each, 64 from version 7500 on), a name
  * with its length in one byte, properties, then nested records up to the end offset. */
 

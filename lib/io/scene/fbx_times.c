@@ -14,8 +14,6 @@
  * elsewhere (in their engine) leave a range there that has nothing to do with the keys: where none lies in it the
  * range counts as unsaid, and its two numbers are made 0 before assimp sees them. */
 
-#define TICKS 46186158000.0 /* a second */
-
 typedef struct stack {
     const char *name;
     size_t length;
@@ -41,21 +39,9 @@ typedef struct listing {
     link *link;
 } listing;
 
-/* Room for one more behind `count` items; NULL: no memory. */
-static void *one_more(listing *l, void *items, int64_t count, int64_t *room, size_t size)
-{
-    if (count < *room) return items;
-    int64_t wanted = 2 * *room + 64;
-    void *more = su_arena_alloc(l->arena, wanted, size);
-    if (!more) return NULL;
-    if (count) memcpy(more, items, (size_t)count * size);
-    *room = wanted;
-    return more;
-}
-
 static stack *add_stack(listing *l, int64_t id, const char *name, size_t length)
 {
-    stack *more = one_more(l, l->stack, l->stacks, &l->room[0], sizeof *more);
+    stack *more = su_fbx_one_more(l->arena, l->stack, l->stacks, &l->room[0], sizeof *more);
     if (!more) return NULL;
     l->stack = more;
     more[l->stacks] = (stack){.name = name, .length = length, .id = id};
@@ -64,7 +50,7 @@ static stack *add_stack(listing *l, int64_t id, const char *name, size_t length)
 
 static void add_curve(listing *l, int64_t id, int64_t first, int64_t last)
 {
-    curve *more = one_more(l, l->curve, l->curves, &l->room[1], sizeof *more);
+    curve *more = su_fbx_one_more(l->arena, l->curve, l->curves, &l->room[1], sizeof *more);
     if (!more) return;
     l->curve = more;
     more[l->curves++] = (curve){id, first, last};
@@ -74,7 +60,7 @@ static void add_curve(listing *l, int64_t id, int64_t first, int64_t last)
 static void add_link(listing *l, int64_t child, int64_t parent, const char *property, size_t length)
 {
     static const char *const moving[] = {"Lcl Translation", "Lcl Rotation", "Lcl Scaling", "DeformPercent"};
-    link *more = one_more(l, l->link, l->links, &l->room[2], sizeof *more);
+    link *more = su_fbx_one_more(l->arena, l->link, l->links, &l->room[2], sizeof *more);
     if (!more) return;
     bool moves = false;
     for (size_t i = 0; property && i < sizeof moving / sizeof *moving; i++)
@@ -327,9 +313,9 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
         int64_t first, last;
         double by = 0; /* s */
         if (has_range(&l, found))
-            by = (double)found->start / TICKS;
+            by = (double)found->start / SU_FBX_TICKS;
         else if (key_range(&l, found, &first, &last))
-            by = (double)first / TICKS - clip->start;
+            by = (double)first / SU_FBX_TICKS - clip->start;
         if (by != 0.0) shift_clip(clip, by);
     }
 }

@@ -5,7 +5,6 @@
 #include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
-#include "io/scene/fbx6_scene.h"
 #include "io/scene/fbx_deformers.h"
 
 #include <assimp/cimport.h>
@@ -617,11 +616,6 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     int64_t repeats = 0, mended = 0; /* mended: places in the bytes that assimp gets */
     size_t size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
-    if (data && su_fbx6_is(data, size)) {
-        int failed = su_fbx6_scene(data, size, scene, message, message_size);
-        su_scene_settle_weights(scene);
-        return failed;
-    }
     if (data) {
         repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
         mended =

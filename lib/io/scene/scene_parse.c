@@ -1,5 +1,7 @@
 #include "io/scene/scene_parse.h"
 
+#include "io/scene/fbx6_scene.h"
+#include "io/scene/fbx6_tree.h"
 #include "io/scene/gltf_file.h"
 #include "io/scene/gltf_scene.h"
 #include "io/scene/scene_assimp.h"
@@ -32,32 +34,43 @@ static const struct unread {
     {".c4d", NULL, "it is a scene of Cinema 4D; export the rig as FBX or glTF, or the shot as Alembic (.abc)"},
 };
 
-static const char *advice(const char *path)
+enum { HEAD = 4096 }; /* bytes; FBX says its version within some hundred */
+
+/* How a file begins, with a 0 behind it; nothing where it cannot be read. */
+static size_t read_head(const char *path, char head[HEAD + 1])
 {
-    char begin[16] = "";
-    const char *dot = strrchr(path, '.');
+    size_t got = 0;
     FILE *in = fopen(path, "rb");
     if (in) {
-        size_t got = fread(begin, 1, sizeof begin - 1, in);
-        begin[got] = '\0';
+        got = fread(head, 1, HEAD, in);
         fclose(in);
     }
+    head[got] = '\0';
+    return got;
+}
+
+static const char *advice(const char *path, const char *head)
+{
+    const char *dot = strrchr(path, '.');
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
         if ((dot && unread[i].ending && strcasecmp(dot, unread[i].ending) == 0) ||
-            (unread[i].begin && strncmp(begin, unread[i].begin, strlen(unread[i].begin)) == 0))
+            (unread[i].begin && strncmp(head, unread[i].begin, strlen(unread[i].begin)) == 0))
             return unread[i].advice;
     return NULL;
 }
 
 int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
 {
-    const char *text = advice(path);
+    char head[HEAD + 1];
+    size_t size = read_head(path, head);
+    const char *text = advice(path, head);
     if (text) {
         snprintf(message, message_size, "%s", text);
         return 1;
     }
-    int failed = su_gltf_is(path) ? su_gltf_scene(path, scene, message, message_size)
-                                  : su_assimp_scene(path, scene, message, message_size);
+    int failed = su_gltf_is(path)         ? su_gltf_scene(path, scene, message, message_size)
+                 : su_fbx6_is(head, size) ? su_fbx6_scene(path, scene, message, message_size)
+                                          : su_assimp_scene(path, scene, message, message_size);
     if (!scene->arena.failed) return failed;
     snprintf(message, message_size, "memory or open files ran short"); /* names, keys and more may be missing */
     return 1;
