@@ -132,7 +132,7 @@ static const su_option table[] = {
      .target = &o.rigid,
      .argument = "NAME",
      .help = "This object only follows the rig and gets no flesh (eyes, teeth). May be repeated. Meshes that hang on a "
-             "joint without skinning are rigid by themselves."},
+             "joint without skinning are rigid by themselves, unless they are most of the body."},
 };
 
 static const su_program program = {
