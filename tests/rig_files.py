@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -85,6 +85,7 @@ class Rig:
         self.node_r = [(0, 0, 0), (0, 0, -15), (0, 0, 0)]
         self.first = 1001 if "-late" in kind else 0
         self.bare = kind.endswith("-bare")
+        self.loose = np.zeros((50000 if kind.endswith("-loose") else 0, 3))      # points that no polygon has, more than all other bytes
         self.unsaid = "-unsaid" in kind
         self.range_first = 1 if "-aside" in kind else self.first
         self.constraint = "-constraint" in kind
@@ -216,7 +217,7 @@ def fbx_tree(rig):
             objects.append(("Material", [material, "Material::" + name, ""], [("Version", [102], []), ("ShadingModel", ["lambert"], [])]))
             links.append(("OO", material, mesh))
     objects.append(("Geometry", [geometry, "Geometry::tube", "Mesh"],
-                    [("Vertices", [rig.points.ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])] + layers))
+                    [("Vertices", [np.concatenate([rig.points, rig.loose]).ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])] + layers))
     links.append(("OO", geometry, mesh))
     said = [("SkinningType", [name], []) for word, name in (("-dual", "DualQuaternion"), ("-blend", "Blend")) if word in rig.kind]
     objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], []), *said]))
@@ -500,9 +501,9 @@ def check(kind, path, clip):
     print("# %s: positions differ by %.2g of the size" % (kind, worst / scale))
     assert len(a["face_counts"]) == len(rig.quads) and (a["face_counts"] == 4).all()
     assert a["face_indices"].reshape(-1, 4).tolist() == [list(p) for p in rig.quads]     # vertices and polygons in the file's order
-    assert len(a["source_vertex"]) == len(rig.points)
+    assert len(a["source_vertex"]) == len(rig.points) + len(rig.loose)
     first = a["points"][0].astype(float)[a["source_vertex"]] @ a["root"][0][:3, :3].T + a["root"][0][:3, 3]
-    assert abs(first - skinned(frames[0])).max() < 1e-5 * scale
+    assert abs(first[:len(rig.points)] - skinned(frames[0])).max() < 1e-5 * scale
     q = a["neutral"][a["triangles"]]
     volume = np.einsum("ij,ij->i", q[:, 0], np.cross(q[:, 1], q[:, 2])).sum() / 6
     want = 0.24 * 0.18 * 1.2     # as bound: a straight tube, outside out

@@ -33,6 +33,13 @@ static void move_count(stream *s, int64_t *count)
     if (!s->out && !s->failed && (*count < 0 || (uint64_t)*count > s->left)) s->failed = 1;
 }
 
+/* A number of what the stream does not hold itself: points that no polygon of a mesh uses. */
+static void move_number(stream *s, int64_t *number)
+{
+    move_bytes(s, number, sizeof *number);
+    if (!s->out && !s->failed && (*number < 0 || *number > INT32_MAX)) s->failed = 1;
+}
+
 /* Room for `count` items where reading; each takes at least `bytes` of what is left in the stream. */
 static void *make_room(stream *s, const void *given, int64_t count, size_t size, size_t bytes)
 {
@@ -105,10 +112,10 @@ static void move_mesh(stream *s, su_scene_mesh *mesh)
     for (int64_t i = 0; i < mesh->shapes && !s->failed; i++) move_text(s, &mesh->shape_names[i]);
     move_array(s, &mesh->shape_defaults, mesh->shapes, sizeof(double));
     move_array(s, &mesh->shape_positions, 3 * mesh->vertices * mesh->shapes, sizeof(double));
-    move_count(s, &mesh->control_points);
+    move_number(s, &mesh->control_points);
     move_array(s, &mesh->control_point, mesh->vertices, sizeof(int32_t));
     move_array(s, &mesh->source_polygon, mesh->polygons, sizeof(int32_t));
-    move_count(s, &mesh->source_mesh);
+    move_number(s, &mesh->source_mesh);
 }
 
 static void move_clip(stream *s, su_scene_clip *clip)
