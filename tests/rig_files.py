@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -57,6 +57,8 @@ class Rig:
         self.quads = [(a, a + 4, b + 4, b) for r in range(RINGS - 1) for a, b in ((4 * r + i, 4 * r + (i + 1) % 4) for i in range(4))]
         self.quads += [(0, 1, 2, 3), (4 * RINGS - 1, 4 * RINGS - 2, 4 * RINGS - 3, 4 * RINGS - 4)]
         self.material = np.arange(len(self.quads)) % 2 if "-materials" in kind else None
+        if kind.endswith("-few-bare"):      # one polygon of another material: a mesh of fewer bytes than the file's has points
+            self.material = (np.arange(len(self.quads)) == len(self.quads) - 1).astype(int)
         if kind.startswith("collada-materials"):      # where the polygons of a material stand together
             self.quads = self.quads[::2] + self.quads[1::2]
         self.names = ["hip"] * 3 if kind.endswith("-twins") else BONES
@@ -85,7 +87,7 @@ class Rig:
         self.node_r = [(0, 0, 0), (0, 0, -15), (0, 0, 0)]
         self.first = 1001 if "-late" in kind else 0
         self.bare = kind.endswith("-bare")
-        self.loose = np.zeros((50000 if kind.endswith("-loose") else 0, 3))      # points that no polygon has, more than all other bytes
+        self.loose = np.zeros((200 if "-few" in kind else 3 if kind.endswith("-loose") else 0, 3))      # points that no polygon has
         self.unsaid = "-unsaid" in kind
         self.range_first = 1 if "-aside" in kind else self.first
         self.constraint = "-constraint" in kind

@@ -47,6 +47,8 @@ move = [a["bones"][:, b].reshape(-1, 4, 4) @ np.linalg.inv(a["bone_rest"][b].res
 assert abs(move[0] - move[1]).max() < 1e-6
 CHECK
 ok $? "a part on a joint that no vertex follows comes in, and moves with what is above that joint"
+"$python" "$here/rig_files.py" write fbx-few-bare few.fbx && supple import few.fbx --list >few.txt 2>&1 && grep -q "object 'tube'.* 4 vertices, 1 polygons" few.txt
+ok $? "one polygon of a material of its own at the end of a file without clips"
 # A character in one file, its motion in another: in binary, text and Collada; with links that assimp makes of pivots and pre-rotations
 # of animated nodes only.
 for kind in fbx-bare fbx-pivot-bare; do "$python" "$here/rig_files.py" write $kind $kind.fbx; done

@@ -52,6 +52,19 @@ static void number_object(const su_character *c, int64_t first, int64_t last, in
     }
 }
 
+/* Points of known meshes that no polygon has belong to their object, and follow its first vertex. */
+static void place_loose_points(const su_character *c, const int32_t *to, int32_t *object, int32_t *welded)
+{
+    for (int64_t i = 0, last; i < c->parts; i = last) {
+        last = object_end(c, i);
+        for (int64_t k = i; k < last && is_known(c, i, last); k++) {
+            int64_t first = c->part[k].first, base = to[first] - mesh_of(c, k)->control_point[0];
+            for (int64_t v = base; v < base + mesh_of(c, k)->control_points; v++)
+                object[v] = c->object_ids[first], welded[v] = c->source_vertex[first];
+        }
+    }
+}
+
 typedef struct polygon {
     int64_t mesh, number, corner; /* of the file; first corner here */
     int32_t corners, material;
@@ -119,6 +132,7 @@ su_status su_character_source_order(su_character *c, su_arena *scratch, su_error
     TAKE(&c->arena, welded, count);
     if (c->color) TAKE(&c->arena, color, 4 * count);
     for (int64_t k = 0; k < c->corners; k++) c->face_indices[k] = to[c->face_indices[k]];
+    place_loose_points(c, to, object, welded);
     for (int64_t v = c->N - 1; v >= 0; v--) { /* the first corner wins */
         object[to[v]] = c->object_ids[v], welded[to[v]] = c->source_vertex[v];
         if (color) memcpy(color + 4 * (int64_t)to[v], c->color + 4 * v, 4 * sizeof *color);

@@ -50,7 +50,7 @@ static bool same_polygon(const group *g, int64_t i, const su_control_mesh *m, in
     return true;
 }
 
-static bool walk(group *g, const su_control_mesh *m, uint8_t *used, double tolerance)
+static bool walk(group *g, const su_control_mesh *m, double tolerance)
 {
     int32_t polygon = 0;
     for (int64_t first = 0, count; first < m->corners; first += count, polygon++) {
@@ -59,14 +59,9 @@ static bool walk(group *g, const su_control_mesh *m, uint8_t *used, double toler
         if (first + count > m->corners) return false;
         while (i < g->count && !same_polygon(g, i, m, first, count, tolerance)) i++;
         if (i == g->count) return false;
-        for (int64_t k = 0; k < count; k++) {
-            g->point[i][g->corner[i]++] = (int32_t)point_of(m, first + k);
-            used[point_of(m, first + k)] = 1;
-        }
+        for (int64_t k = 0; k < count; k++) g->point[i][g->corner[i]++] = (int32_t)point_of(m, first + k);
         g->number[i][g->polygon[i]++] = polygon;
     }
-    for (int64_t k = 0; k < m->points; k++)
-        if (!used[k]) return false;
     return true;
 }
 
@@ -88,18 +83,16 @@ static bool gather(su_scene *scene, int64_t node, const su_control_mesh *m, grou
     return g->count > 0 && corners == m->corners;
 }
 
-static bool match_node(su_scene *scene, int64_t node, const su_control_mesh *m, group *g, uint8_t *used,
-                       double tolerance)
+static bool match_node(su_scene *scene, int64_t node, const su_control_mesh *m, group *g, double tolerance)
 {
     if (!gather(scene, node, m, g)) return false;
-    memset(used, 0, (size_t)m->points);
     for (int64_t i = 0; i < g->count; i++) {
         g->polygon[i] = g->corner[i] = 0;
         g->point[i] = su_arena_alloc(&scene->arena, g->mesh[i]->vertices, sizeof(int32_t));
         g->number[i] = su_arena_alloc(&scene->arena, g->mesh[i]->polygons, sizeof(int32_t));
         if (!g->point[i] || !g->number[i]) return false;
     }
-    if (!walk(g, m, used, tolerance)) return false;
+    if (!walk(g, m, tolerance)) return false;
     int64_t which = 0;
     for (int64_t i = 0; i < scene->meshes; i++)
         if (scene->mesh[i].control_point && scene->mesh[i].source_mesh >= which) which = scene->mesh[i].source_mesh + 1;
@@ -119,14 +112,12 @@ void su_control_points_match(su_scene *scene, const su_control_mesh *m)
                .corner = su_arena_alloc(&scene->arena, n, sizeof *g.corner),
                .point = su_arena_alloc(&scene->arena, n, sizeof *g.point),
                .number = su_arena_alloc(&scene->arena, n, sizeof *g.number)};
-    uint8_t *used = su_arena_alloc(&scene->arena, m->points, 1);
-    if (!g.mesh || !g.polygon || !g.corner || !g.point || !g.number || !used || m->points < 1 || m->points > INT32_MAX)
-        return;
+    if (!g.mesh || !g.polygon || !g.corner || !g.point || !g.number || m->corners < 1 || m->points > INT32_MAX) return;
     for (int64_t k = 0; k < m->corners; k++)
         if (point_of(m, k) >= m->points) return;
     for (int64_t i = 0; i < 3 * m->points; i++) size = fmax(size, fabs(m->position[i]));
     for (int64_t i = 0; i < n; i++) {
         bool first = i == 0 || scene->instance[i].node != scene->instance[i - 1].node;
-        if (first && match_node(scene, scene->instance[i].node, m, &g, used, 2e-6 * size)) return;
+        if (first && match_node(scene, scene->instance[i].node, m, &g, 2e-6 * size)) return;
     }
 }

@@ -33,7 +33,7 @@ static void move_count(stream *s, int64_t *count)
     if (!s->out && !s->failed && (*count < 0 || (uint64_t)*count > s->left)) s->failed = 1;
 }
 
-/* A number of what the stream does not hold itself: points that no polygon of a mesh uses. */
+/* A number of what the stream does not hold itself: points of the file's mesh, of which this may be a part. */
 static void move_number(stream *s, int64_t *number)
 {
     move_bytes(s, number, sizeof *number);
