@@ -59,6 +59,20 @@ a, hat = np.load("figure.npz"), np.load("hat.npz")
 assert "rigid" not in a and hat["rigid"].sum() == 8
 PY
     ok $? "a body of objects on joints, skinned at its end alone, is flesh; --rigid says what is not"
+    "$python" - <<'PY' && supple import -q hanging.gltf -o hanging.npz && "$python" - <<'CHECK'
+import json
+g = json.load(open("figure.gltf"))
+g["nodes"][4]["rotation"] = [0.766, 0, 0, 0.643]      # 100 degrees: the end of figure hangs where nothing is animated
+json.dump(g, open("hanging.gltf", "w"))
+PY
+import json, zipfile
+import numpy as np
+a, names = np.load("hanging.npz"), json.loads(zipfile.ZipFile("hanging.npz").read("meta.json"))["object_names"]
+boxes = np.isin(a["object_ids"], [k for k, n in enumerate(names) if n.startswith("box")])
+size = np.ptp(a["neutral"][a["source_vertex"][boxes]], axis=0)
+assert size.argmax() == 1 and size[1] > 1.5 * size[0], size
+CHECK
+    ok $? "a body stands upright where all that is skinned hangs"
     "$python" "$here/make_gltf.py" morph morph.gltf && supple import -q morph.gltf --fps 60 -o morph.npz &&
         "$python" "$here/reference_gltf.py" morph.gltf 0 morph.npz 40 && supple poses -q morph.npz -m 4 -o poses.npz && "$python" - <<'PY'
 import json, zipfile

@@ -15,39 +15,6 @@ void su_upright(int up, double out[16])
     su_affine_set(turn[up], zero, out);
 }
 
-su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
-{
-    bind->scene = scene;
-    su_upright(up, bind->up);
-    bind->node_pose = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
-    bind->rest = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
-    bind->known = su_arena_alloc(arena, scene->nodes, 1);
-    if (!bind->node_pose || !bind->rest || !bind->known)
-        return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");
-    su_scene_pose(scene, NULL, 0.0, bind->node_pose);
-    return SU_OK;
-}
-
-void su_bind_pose_node(const su_bind_pose *bind, int32_t node, double out[16])
-{
-    const su_scene *scene = bind->scene;
-    double step[16];
-    int32_t from = node;
-    while (from >= 0 && !bind->known[from]) from = scene->node[from].parent;
-    for (int32_t d = node + 1; from < 0 && d < scene->nodes; d++) {
-        int32_t above = d;
-        while (above > node) above = scene->node[above].parent;
-        if (bind->known[d] && above == node) from = d;
-    }
-    /* Between the two nodes the node pose stands in for the bind pose. */
-    if (from >= 0 && su_affine_inverse(bind->node_pose + 16 * from, step) != 0.0) {
-        su_affine_multiply(step, bind->node_pose + 16 * node, step);
-        su_affine_multiply(bind->rest + 16 * from, step, out);
-    } else {
-        su_affine_multiply(bind->up, bind->node_pose + 16 * node, out);
-    }
-}
-
 /* The joint with most weight among those that `wanted` accepts: known rest or any; -1: none. */
 static int64_t heaviest_joint(const su_bind_pose *bind, const su_scene_mesh *mesh, int known_only)
 {
@@ -64,15 +31,14 @@ static int64_t heaviest_joint(const su_bind_pose *bind, const su_scene_mesh *mes
     return best;
 }
 
-/* How a joint carries the mesh in the node pose: mesh space to y-up space. */
-static void carried_by(const su_bind_pose *bind, const su_scene_bone *b, double out[16])
+void su_bind_pose_carried(const su_bind_pose *bind, const su_scene_bone *bone, double out[16])
 {
-    su_affine_multiply(bind->node_pose + 16 * b->node, b->inverse_bind, out);
+    su_affine_multiply(bind->node_pose + 16 * bone->node, bone->inverse_bind, out);
     su_affine_multiply(bind->up, out, out);
 }
 
-/* Do all joints carry the mesh to one place? Then the node pose is the bind pose. */
-static int node_pose_is_bind_pose(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16])
+/* Do all joints that carry something carry the mesh to one place? */
+static bool is_carried_to(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16])
 {
     double low[3], high[3], corners[2][3];
     su_bounding_box(mesh->vertices, mesh->positions, low, high);
@@ -80,34 +46,66 @@ static int node_pose_is_bind_pose(const su_bind_pose *bind, const su_scene_mesh 
     su_affine_point(reference, high, corners[1]);
     double tolerance = 1e-3 * su_distance3(corners[0], corners[1]);
     for (int64_t i = 0; i < mesh->bones; i++) {
-        if (mesh->bone[i].count == 0) continue;
+        if (mesh->bone[i].count == 0 && !bind->hung[mesh->bone[i].node]) continue;
         double m[16];
-        carried_by(bind, &mesh->bone[i], m);
+        su_bind_pose_carried(bind, &mesh->bone[i], m);
         for (int corner = 0; corner < 8; corner++) {
             double p[3], a[3], b[3];
             for (int k = 0; k < 3; k++) p[k] = corner >> k & 1 ? high[k] : low[k];
             su_affine_point(m, p, a);
             su_affine_point(reference, p, b);
-            if (!(su_distance3(a, b) <= tolerance)) return 0;
+            if (!(su_distance3(a, b) <= tolerance)) return false;
         }
     }
-    return 1;
+    return true;
 }
 
-/* The nearest of the 24 rotations that map axes to axes. */
-static void snap_rotation(const double r[9], double out[9])
+su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
 {
-    static const int permutation[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
-    double best = -INFINITY;
-    for (int p = 0; p < 6; p++)
-        for (int signs = 0; signs < 8; signs++) {
-            double m[9] = {0}, trace = 0.0;
-            for (int i = 0; i < 3; i++) m[3 * i + permutation[p][i]] = signs >> i & 1 ? -1.0 : 1.0;
-            for (int i = 0; i < 9; i++) trace += m[i] * r[i];
-            if (su_det3(m) < 0.0 || trace <= best + 1e-9) continue;
-            best = trace;
-            for (int i = 0; i < 9; i++) out[i] = m[i];
-        }
+    bind->scene = scene;
+    su_upright(up, bind->up);
+    bind->node_pose = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
+    bind->rest = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
+    bind->known = su_arena_alloc(arena, scene->nodes, 1);
+    bind->hung = su_arena_alloc(arena, scene->nodes, 1);
+    if (!bind->node_pose || !bind->rest || !bind->known || !bind->hung)
+        return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");
+    su_scene_pose(scene, NULL, 0.0, bind->node_pose);
+    for (int64_t i = 0; i < scene->instances; i++)
+        for (int32_t n = scene->instance[i].node; n >= 0 && scene->mesh[scene->instance[i].mesh].bones == 0;
+             n = scene->node[n].parent)
+            bind->hung[n] = 1;
+    bind->node_pose_is_bind = true;
+    for (int64_t i = 0; i < scene->instances; i++) {
+        const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
+        double reference[16];
+        int64_t joint = heaviest_joint(bind, mesh, 0);
+        if (joint < 0) continue;
+        su_bind_pose_carried(bind, &mesh->bone[joint], reference);
+        bind->node_pose_is_bind &= is_carried_to(bind, mesh, reference);
+    }
+    return SU_OK;
+}
+
+su_bind_known su_bind_pose_node(const su_bind_pose *bind, int32_t node, double out[16])
+{
+    const su_scene *scene = bind->scene;
+    double step[16];
+    int32_t from = node;
+    while (from >= 0 && !bind->known[from]) from = scene->node[from].parent;
+    for (int32_t d = node + 1; from < 0 && d < scene->nodes; d++) {
+        int32_t above = d;
+        while (above > node) above = scene->node[above].parent;
+        if (bind->known[d] && above == node) from = d;
+    }
+    /* Between the two nodes the node pose stands in for the bind pose. */
+    if (from >= 0 && su_affine_inverse(bind->node_pose + 16 * from, step) != 0.0) {
+        su_affine_multiply(step, bind->node_pose + 16 * node, step);
+        su_affine_multiply(bind->rest + 16 * from, step, out);
+        return bind->known[from];
+    }
+    su_affine_multiply(bind->up, bind->node_pose + 16 * node, out);
+    return SU_BIND_STANDS;
 }
 
 /* What the bind matrices stretch, beyond their common scale: as long as the joints themselves were not stretched when
@@ -135,52 +133,44 @@ static void bound_stretch(const su_scene_mesh *mesh, double stretch[9])
     }
 }
 
-/* The mesh as it was bound, turned by right angles until it stands as the posed character does on the whole: the pose
- * itself must not leak into the neutral shape. */
-static void upright(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16], double out[16])
+/* The mesh as it was bound, as large as its joint makes it. */
+static void as_bound(const su_scene_mesh *mesh, const double reference[16], double out[16])
 {
-    double sum[9] = {0}, linear[9], r[9], snapped[9];
+    double linear[9];
     const double zero[3] = {0, 0, 0};
     su_affine_linear(reference, linear);
-    double det = su_det3(linear), scale = cbrt(det);
+    double scale = cbrt(su_det3(linear)); /* a mirror is in its sign */
     if (!(fabs(scale) > 0.0) || !isfinite(scale)) scale = 1.0;
-    for (int64_t i = 0; i < mesh->bones; i++) {
-        const su_scene_bone *b = &mesh->bone[i];
-        double m[16], weight = 0.0;
-        for (int64_t k = b->first; k < b->first + b->count; k++) weight += fabs(mesh->influence_weight[k]);
-        carried_by(bind, b, m);
-        su_affine_linear(m, linear);
-        for (int k = 0; k < 9; k++) sum[k] += weight * linear[k] / scale; /* a mirror is in the sign of scale */
-    }
-    su_nearest_rotation(sum, r);
-    snap_rotation(r, snapped);
     bound_stretch(mesh, linear);
-    su_mul33(snapped, linear, r);
-    for (int k = 0; k < 9; k++) r[k] *= scale;
-    su_affine_set(r, zero, out);
+    for (int k = 0; k < 9; k++) linear[k] *= scale;
+    su_affine_set(linear, zero, out);
 }
 
-void su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t node, double out[16])
+su_bind_known su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t node, double out[16])
 {
+    su_bind_known how = SU_BIND_STANDS;
     int64_t known = heaviest_joint(bind, mesh, 1), joint = heaviest_joint(bind, mesh, 0);
     if (joint < 0) {
-        su_bind_pose_node(bind, node, out);
+        how = su_bind_pose_node(bind, node, out);
     } else if (known >= 0) {
+        how = bind->known[mesh->bone[known].node];
         su_affine_multiply(bind->rest + 16 * mesh->bone[known].node, mesh->bone[known].inverse_bind, out);
     } else {
         double reference[16];
-        carried_by(bind, &mesh->bone[joint], reference);
+        bool is_fbx = strcmp(bind->scene->format, "FBX") == 0;
+        su_bind_pose_carried(bind, &mesh->bone[joint], reference);
         int32_t above = mesh->bone[joint].node;
         while (above >= 0 && !bind->known[above]) above = bind->scene->node[above].parent;
         if (above >= 0) { /* another mesh has fixed the skeleton's bind pose */
-            su_bind_pose_node(bind, mesh->bone[joint].node, out);
+            how = su_bind_pose_node(bind, mesh->bone[joint].node, out);
             su_affine_multiply(out, mesh->bone[joint].inverse_bind, out);
-        } else if (node_pose_is_bind_pose(bind, mesh, reference)) {
+        } else if (is_fbx ? bind->node_pose_is_bind : is_carried_to(bind, mesh, reference)) {
             memcpy(out, reference, sizeof reference);
-        } else if (strcmp(bind->scene->format, "FBX") == 0) { /* its clusters bind in the world, at the mesh's node */
+        } else if (is_fbx) { /* its clusters bind in the world, at the mesh's node */
             su_affine_multiply(bind->up, bind->node_pose + 16 * node, out);
         } else {
-            upright(bind, mesh, reference, out);
+            as_bound(mesh, reference, out);
+            how = SU_BIND_OPEN;
         }
     }
     for (int64_t i = 0; i < mesh->bones; i++) {
@@ -188,6 +178,7 @@ void su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t no
         int32_t n = mesh->bone[i].node;
         if (bind->known[n] || su_affine_inverse(mesh->bone[i].inverse_bind, inverse) == 0.0) continue;
         su_affine_multiply(out, inverse, bind->rest + 16 * n);
-        bind->known[n] = 1;
+        bind->known[n] = (uint8_t)how;
     }
+    return how;
 }

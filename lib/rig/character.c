@@ -148,7 +148,8 @@ static void grow_box(const su_scene_mesh *mesh, const double bind[16], double lo
 }
 
 /* Bind matrices of all parts in metres: skinned meshes first, the largest of them before all. */
-static su_status place_parts(su_character *c, const su_character_options *options, su_bind_pose *bind, su_error *err)
+static su_status place_parts(su_character *c, const su_character_options *options, su_bind_pose *bind,
+                             su_arena *scratch, su_error *err)
 {
     const su_scene *scene = c->scene;
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, extent = 0.0;
@@ -157,20 +158,22 @@ static su_status place_parts(su_character *c, const su_character_options *option
         if (is_skinned(&scene->mesh[c->part[i].mesh]) &&
             (largest < 0 || scene->mesh[c->part[i].mesh].vertices > scene->mesh[c->part[largest].mesh].vertices))
             largest = i;
-    if (largest >= 0)
-        su_bind_pose_mesh(bind, &scene->mesh[c->part[largest].mesh], c->part[largest].node, c->part[largest].bind);
-    for (int pass = 0; pass < 2; pass++)
-        for (int64_t i = 0; i < c->parts; i++)
-            if (i != largest && is_skinned(&scene->mesh[c->part[i].mesh]) == (pass == 0))
-                su_bind_pose_mesh(bind, &scene->mesh[c->part[i].mesh], c->part[i].node, c->part[i].bind);
+    su_bind_known *how;
+    TAKE(scratch, how, c->parts);
+    for (int pass = 0; pass < 3; pass++) /* the largest skin, the others, what has none */
+        for (int64_t i = 0; i < c->parts; i++) {
+            su_character_part *part = &c->part[i];
+            if (pass == (i == largest ? 0 : is_skinned(&scene->mesh[part->mesh]) ? 1 : 2))
+                how[i] = su_bind_pose_mesh(bind, &scene->mesh[part->mesh], part->node, part->bind);
+        }
     for (int64_t i = 0; i < c->parts; i++) {
         su_character_part *part = &c->part[i];
-        if (!is_skinned(&scene->mesh[part->mesh]) && !bind->known[part->node]) {
-            memcpy(bind->rest + 16 * part->node, part->bind, sizeof part->bind);
-            bind->known[part->node] = 1;
-        }
-        grow_box(&scene->mesh[part->mesh], part->bind, low, high);
+        if (is_skinned(&scene->mesh[part->mesh]) || bind->known[part->node]) continue;
+        memcpy(bind->rest + 16 * part->node, part->bind, sizeof part->bind);
+        bind->known[part->node] = (uint8_t)how[i];
     }
+    SU_TRY(su_character_stand_upright(c, bind, how, scratch, err));
+    for (int64_t i = 0; i < c->parts; i++) grow_box(&scene->mesh[c->part[i].mesh], c->part[i].bind, low, high);
     for (int i = 0; i < 3; i++) extent = fmax(extent, high[i] - low[i]);
     if (!(extent > 0.0) || !isfinite(extent))
         return su_fail(err, SU_INPUT, "the character has no size: its bind pose is a point or not finite");
@@ -484,8 +487,6 @@ static void add_followed(const su_character *c, const su_character_part *part, u
 
 /* Objects that hang on joints are carried: eyes, a sword. But where what hangs on joints that no skin follows has more
  * surface than all skin, the body is such objects, and skinned at its hands and feet alone: all is flesh then. */
-enum { JOINTS_OF_A_BODY = 3 }; /* at least: a trunk and limbs; on fewer hang a floor and a hat */
-
 /* area: of each object. */
 static su_status find_hung_body(su_character *c, const su_character_options *options, const double *area,
                                 su_arena *scratch, su_error *err)
@@ -510,7 +511,7 @@ static su_status find_hung_body(su_character *c, const su_character_options *opt
             held[part->carrier] = 1;
         }
     }
-    if (joints < JOINTS_OF_A_BODY || hung <= skin) return SU_OK;
+    if (joints < SU_JOINTS_OF_A_BODY || hung <= skin) return SU_OK;
     for (int64_t i = 0; i < c->parts; i++)
         c->part[i].rigid = name_in(c->object_names[c->part[i].object], options->rigid, options->rigid_count);
     c->hung = c->carried, c->carried = 0;
@@ -593,7 +594,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     out->up = options->up >= 0 ? options->up : scene->up >= 0 ? scene->up : 1;
     SU_GO(choose_parts(out, options, &scratch, err));
     SU_GO(su_bind_pose_begin(&bind, scene, out->up, &scratch, err));
-    SU_GO(place_parts(out, options, &bind, err));
+    SU_GO(place_parts(out, options, &bind, &scratch, err));
     SU_GO(collect_morphs(out, err));
     SU_GO(gather_sources(out, &source, &scratch, err));
     SU_GO(gather_looks(out, &scratch, err));

@@ -1,0 +1,116 @@
+#include "geometry/affine.h"
+#include "geometry/rotation.h"
+#include "rig/bind_pose.h"
+#include "rig/character_internal.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* A joint and the area of skin that follows it: how it is turned from where it was bound to the node pose. */
+typedef struct turned_skin {
+    double turn[9], area;
+} turned_skin;
+
+/* How `carried`, mesh space to y-up space, is turned against the part as it was bound. */
+static void turn_from_bound(const su_character_part *part, const double carried[16], double turn[9])
+{
+    double back[16], linear[9];
+    for (int k = 0; k < 9; k++) turn[k] = k % 4 == 0;
+    if (su_affine_inverse(part->bind, back) == 0.0) return;
+    su_affine_multiply(carried, back, back);
+    su_affine_linear(back, linear);
+    su_nearest_rotation(linear, turn);
+}
+
+/* area (vertices): of the polygons around each, as the part was bound. */
+static void vertex_areas(const su_scene_mesh *mesh, const double bind[16], double *area)
+{
+    const int32_t *corner = mesh->face_indices;
+    for (int64_t f = 0; f < mesh->polygons; corner += mesh->face_counts[f++])
+        for (int32_t k = 2; k < mesh->face_counts[f]; k++) {
+            const int32_t at[3] = {corner[0], corner[k - 1], corner[k]};
+            double p[3][3], a[3], b[3], normal[3];
+            for (int i = 0; i < 3; i++) su_affine_point(bind, mesh->positions + 3 * (int64_t)at[i], p[i]);
+            su_sub3(p[1], p[0], a), su_sub3(p[2], p[0], b);
+            su_cross3(a, b, normal);
+            for (int i = 0; i < 3; i++) area[at[i]] += su_norm3(normal) / 6.0;
+        }
+}
+
+/* The rotation among the 24 that map axes to axes which is nearest to most skin: the least sum of angles, so that
+ * arms that hang do not turn the body. */
+static void nearest_right_angles(int64_t count, const turned_skin *skin, double out[9])
+{
+    static const int permutation[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
+    double best = INFINITY;
+    for (int k = 0; k < 9; k++) out[k] = k % 4 == 0;
+    for (int p = 0; p < 6; p++)
+        for (int signs = 0; signs < 8; signs++) {
+            double m[9] = {0}, sum = 0.0;
+            for (int i = 0; i < 3; i++) m[3 * i + permutation[p][i]] = signs >> i & 1 ? -1.0 : 1.0;
+            if (su_det3(m) < 0.0) continue;
+            for (int64_t k = 0; k < count; k++) {
+                double trace = 0.0;
+                for (int i = 0; i < 9; i++) trace += m[i] * skin[k].turn[i];
+                sum += skin[k].area * acos(fmax(-1.0, fmin(1.0, 0.5 * (trace - 1.0))));
+            }
+            if (!(sum < best * (1.0 - 1e-9))) continue; /* of two alike the first, whatever the rounding */
+            best = sum;
+            for (int i = 0; i < 9; i++) out[i] = m[i];
+        }
+}
+
+/* Objects without skin count where they are a body, and not the six weapons of one hand. */
+static bool objects_are_a_body(const su_character *c)
+{
+    int joints = 0;
+    for (int64_t i = 0; i < c->parts; i++) {
+        bool first = c->scene->mesh[c->part[i].mesh].bones == 0 && c->part[i].carrier >= 0;
+        for (int64_t k = 0; k < i && first; k++)
+            first = c->scene->mesh[c->part[k].mesh].bones > 0 || c->part[k].carrier != c->part[i].carrier;
+        joints += first;
+    }
+    return joints >= SU_JOINTS_OF_A_BODY;
+}
+
+su_status su_character_stand_upright(su_character *c, su_bind_pose *bind, const su_bind_known *how, su_arena *scratch,
+                                     su_error *err)
+{
+    const double zero[3] = {0, 0, 0};
+    turned_skin *skin;
+    double turn[9], r[16], carried[16];
+    int64_t most = 0, count = 0;
+    bool objects = objects_are_a_body(c);
+    for (int64_t i = 0; i < c->parts; i++)
+        if (how[i] == SU_BIND_OPEN) most += 1 + c->scene->mesh[c->part[i].mesh].bones;
+    if (most == 0) return SU_OK;
+    skin = su_arena_alloc(scratch, most, sizeof *skin);
+    if (!skin) return su_fail(err, SU_AGAIN, "not enough memory for the bind pose");
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
+        if (how[i] != SU_BIND_OPEN) continue;
+        double *area = su_arena_alloc(scratch, mesh->vertices, sizeof *area);
+        if (!area) return su_fail(err, SU_AGAIN, "not enough memory for the bind pose");
+        vertex_areas(mesh, part->bind, area);
+        for (int64_t b = 0; b < mesh->bones; b++, count++) {
+            const su_scene_bone *bone = &mesh->bone[b];
+            su_bind_pose_carried(bind, bone, carried);
+            turn_from_bound(part, carried, skin[count].turn);
+            for (int64_t k = bone->first; k < bone->first + bone->count; k++)
+                skin[count].area += fabs(mesh->influence_weight[k]) * area[mesh->influence_vertex[k]];
+        }
+        if (mesh->bones > 0 || !objects) continue;
+        su_affine_multiply(bind->up, bind->node_pose + 16 * part->node, carried);
+        turn_from_bound(part, carried, skin[count].turn);
+        for (int64_t v = 0; v < mesh->vertices; v++) skin[count].area += area[v];
+        count++;
+    }
+    nearest_right_angles(count, skin, turn);
+    su_affine_set(turn, zero, r);
+    for (int64_t i = 0; i < c->parts; i++)
+        if (how[i] == SU_BIND_OPEN) su_affine_multiply(r, c->part[i].bind, c->part[i].bind);
+    for (int64_t i = 0; i < c->scene->nodes; i++)
+        if (bind->known[i] == SU_BIND_OPEN) su_affine_multiply(r, bind->rest + 16 * i, bind->rest + 16 * i);
+    return SU_OK;
+}
