@@ -109,6 +109,8 @@ import numpy
 a, b = numpy.load('fbxs/long_walk_bend.anim.npz'), numpy.load('fbxs/run_bend.anim.npz')
 assert abs(a['times'][0] - 1001 / 24) < 1e-6 and abs(b['times'][0]) < 1e-6 and abs(a['points'] - b['points']).max() < 1e-6"; echo $?)" "$status $(cat err)"
 touch -d '1 minute' run.fbx
+bake rig.fbx --clip 'long walk.fbx' --clip run.fbx:bend -o named $tiny -n
+check "motions by --clip, with and without the name of a clip" "$([ $status = 0 ] && grep -q 'import .*long_walk_bend.anim.npz' out && grep -q 'import .*run_bend.anim.npz' out; echo $?)" "$status $(cat err)"
 bake rig.fbx 'long walk.fbx' run.fbx -o fbxs $tiny -n
 check "a motion that changes is read again, and no other" "$([ $status = 0 ] && [ "$(grep -c 'supple import' out)" = 1 ] && grep -q 'run.fbx:bend' out; echo $?)" "$(cat out err)"
 "$python" "$here/make_gltf.py" odd odd.gltf
