@@ -153,6 +153,30 @@ static void heads_in_a_row_are_a_trunk(void **unused)
     (void)unused;
 }
 
+/* Bone.001 to Bone.013: a trunk of two, a neck and a head, arms of two, legs of two, one with a control that nothing
+ * follows; a tail of one. A name that says something says that names do; a snake has no limbs. */
+static void limbs_without_names_end_in_hands(void **unused)
+{
+    const char *names[12];
+    const int32_t parent[] = {-1, 0, 1, 2, 1, 4, 1, 6, 0, 8, 9, 0};
+    double carried[] = {9, 9, 3, 20, 5, 5, 5, 5, 8, 4, 0, 6}, factor[12];
+    for (int k = 0; k < 12; k++) names[k] = "Bone";
+    su_joint_stiffness(12, names, parent, carried, factor);
+    const double expected[] = {1, 1, 1, 30, 1, 30, 1, 30, 1, 30, 30, 1};
+    for (int k = 0; k < 12; k++) assert_true(factor[k] == expected[k]);
+    names[5] = "ear";
+    su_joint_stiffness(12, names, parent, carried, factor);
+    for (int k = 0; k < 12; k++) assert_true(factor[k] == 1);
+    names[5] = "Bone", carried[7] = 0; /* three limbs are left of two joints */
+    su_joint_stiffness(12, names, parent, carried, factor);
+    for (int k = 0; k < 12; k++) assert_true(factor[k] == 1);
+    const int32_t snake[] = {-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    carried[7] = 5;
+    su_joint_stiffness(12, names, snake, carried, factor);
+    for (int k = 0; k < 12; k++) assert_true(factor[k] == 1);
+    (void)unused;
+}
+
 /* The arms of a block end in its forearms, the legs of one that has feet anywhere do not. */
 static void forearms_without_hands_end_in_them(void **unused)
 {
@@ -338,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_neck_without_a_head_ends_in_one),
         cmocka_unit_test(a_head_without_skin_is_none),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),
+        cmocka_unit_test(limbs_without_names_end_in_hands),
         cmocka_unit_test(forearms_without_hands_end_in_them),
         cmocka_unit_test(the_last_of_several_legs_is_a_foot),
         cmocka_unit_test(arms_of_one_joint_end_in_hands),

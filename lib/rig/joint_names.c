@@ -252,6 +252,48 @@ static void mark_ends(int64_t bones, const char *const *names, const int32_t *pa
     }
 }
 
+/* Where the names of all joints that skin follows say nothing (Bone.004, Joint13), limbs end in heads, hands, feet and
+ * what these hold: the last of two such joints or more behind the one that limbs part at. In a body with so many limbs
+ * at least: a snake has none. */
+enum { LIMBS_OF_A_BODY = 4, JOINTS_OF_A_LIMB = 2 };
+
+static bool is_at_or_below(const int32_t *parent, int64_t joint, int64_t above)
+{
+    while (joint > above) joint = parent[joint]; /* parents stand before their children */
+    return joint == above;
+}
+
+/* Skin follows a joint below `above`, and neither what is at nor below `but`. */
+static bool leads_elsewhere(int64_t bones, const int32_t *parent, const double *carried, int64_t above, int64_t but)
+{
+    for (int64_t b = above + 1; b < bones; b++)
+        if (carried[b] > 0 && is_at_or_below(parent, b, above) && !is_at_or_below(parent, b, but)) return true;
+    return false;
+}
+
+static bool ends_a_limb(int64_t bones, const int32_t *parent, const double *carried, int64_t joint)
+{
+    int row = 1;
+    if (!(carried[joint] > 0)) return false;
+    for (int64_t b = joint + 1; b < bones; b++)
+        if (carried[b] > 0 && is_at_or_below(parent, b, joint)) return false;
+    for (int64_t above = parent[joint]; above >= 0; joint = above, above = parent[above]) {
+        if (leads_elsewhere(bones, parent, carried, above, joint)) return row >= JOINTS_OF_A_LIMB;
+        row += carried[above] > 0;
+    }
+    return false;
+}
+
+static void mark_unnamed_ends(int64_t bones, const int32_t *parent, const double *carried, double *factor)
+{
+    int ends = 0;
+    for (int64_t b = 0; b < bones; b++)
+        if (carried[b] > 0 && factor[b] > 0) return;
+    for (int64_t b = 0; b < bones; b++) ends += ends_a_limb(bones, parent, carried, b);
+    for (int64_t b = 0; b < bones && ends >= LIMBS_OF_A_BODY; b++)
+        if (ends_a_limb(bones, parent, carried, b)) factor[b] = STIFF;
+}
+
 void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, const double *carried,
                         double *factor)
 {
@@ -263,6 +305,7 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
     }
     if (parent) mark_trunks(bones, names, parent, factor);
     if (parent) mark_ends(bones, names, parent, carried, factor);
+    if (parent && carried) mark_unnamed_ends(bones, parent, carried, factor);
     for (int64_t b = 0; b < bones; b++)
         if (factor[b] == 0) factor[b] = parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
 }
