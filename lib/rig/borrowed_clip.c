@@ -229,8 +229,6 @@ static bool is_carried(const su_scene *scene, int64_t count, const pair *pairs, 
     return false;
 }
 
-static int up_of(const su_scene *scene) { return scene->up >= 0 ? scene->up : 1; }
-
 static const double *parent_pose(const su_scene *scene, const double *world, int32_t node)
 {
     int32_t up = scene->node[node].parent;
@@ -247,8 +245,8 @@ static void compare_stands(const su_scene *from, const double *there, const su_s
     chain_local(from, p->node, p->top, a);
     chain_local(scene, p->to, p->first, b);
     if (!p->carried) {
-        const su_stand one = {up_of(from), parent_pose(from, there, p->top), a},
-                       other = {up_of(scene), parent_pose(scene, here, p->first), b};
+        const su_stand one = {su_scene_up(from), parent_pose(from, there, p->top), a},
+                       other = {su_scene_up(scene), parent_pose(scene, here, p->first), b};
         p->turned = su_parent_turn(&one, &other, p->turn);
     }
     if (p->turned) {

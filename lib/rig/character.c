@@ -591,7 +591,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     su_status status = SU_OK;
     memset(out, 0, sizeof *out);
     out->scene = scene;
-    out->up = options->up >= 0 ? options->up : scene->up >= 0 ? scene->up : 1;
+    out->up = options->up >= 0 ? options->up : su_scene_up(scene);
     SU_GO(choose_parts(out, options, &scratch, err));
     SU_GO(su_bind_pose_begin(&bind, scene, out->up, &scratch, err));
     SU_GO(place_parts(out, options, &bind, &scratch, err));

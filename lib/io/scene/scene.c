@@ -175,3 +175,5 @@ void su_scene_free(su_scene *scene)
     su_arena_free(&scene->arena);
     memset(scene, 0, sizeof *scene);
 }
+
+int su_scene_up(const su_scene *scene) { return scene->up >= 0 ? scene->up : 1; }

@@ -119,5 +119,7 @@ int su_scene_measure_clip(su_scene_clip *clip, su_arena *arena);
  */
 su_status su_scene_check(const su_scene *scene, su_error *err);
 void su_scene_free(su_scene *scene);
+/* The axis that points up, 0 x, 1 y, 2 z: y where the file does not say. */
+int su_scene_up(const su_scene *scene);
 
 #endif
