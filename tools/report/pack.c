@@ -252,6 +252,7 @@ static su_status pack_character(const report_data *d, su_page *page, json_t *inf
     int32_t *covers = NULL;
     su_status status;
     SU_GO(su_page_add(page, "triangles", SU_PAGE_U32, 3 * d->anim->T, d->anim->triangles, err));
+    if (model->rigid) SU_GO(su_page_add(page, "rigid", SU_PAGE_U8, model->nbar, model->rigid, err));
     SU_GO(su_page_add_doubles(page, "cubature_weights", model->c, model->cubature_weights, err));
     /* the skin takes the region that covers most corners of its tet; 255: none */
     SU_GO(SU_ALLOC(&region, model->nbar, "regions", err));

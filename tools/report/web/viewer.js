@@ -151,15 +151,6 @@ class Pace {
     }
 }
 
-// Which coordinates the bake moves in some of the frames: flesh, and not what only follows the rig. All, where it moves none.
-function whatSwings({ info, moved }) {
-    const n = 3 * info.skin_vertices, every = Math.max(1, Math.floor(info.shown_frames / 16)), out = new Uint8Array(n);
-    for (let frame = 0; frame < info.shown_frames; frame += every)
-        for (let i = 0; i < n; i++)
-            if (moved[frame * n + i]) out.fill(1, i - i % 3, i - i % 3 + 3);
-    return out.includes(1) ? out : out.fill(1);
-}
-
 class Viewer {
     constructor(data) {
         this.data = data;
@@ -196,7 +187,6 @@ class Viewer {
         this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
         this.scene.add(this.grid);
         this.centre = new THREE.Vector3();
-        this.swings = whatSwings(data);
         this.offset = new THREE.Vector3();
         this.largest = Math.max(...data.largest, ...(data.largest2 ?? []), 1e-9);
         this.youngRange = data.young ? [data.young.reduce((a, b) => Math.min(a, b)), data.young.reduce((a, b) => Math.max(a, b))] : [0, 1];
@@ -270,16 +260,16 @@ class Viewer {
     }
 
     setFrame(frame) {
-        const { info, rig, moved, moved2 } = this.data, n = 3 * info.skin_vertices, at = frame * n, times = Number(element('exaggerate').value) / 32767;
+        const { info, rig, moved, moved2, rigid } = this.data, n = 3 * info.skin_vertices, at = frame * n, times = Number(element('exaggerate').value) / 32767;
         this.frame = frame;
         const a = this.rig.geometry.attributes.position.array, s = info.rig_scale / 32767;
         for (let axis = 0; axis < 3; axis++) {
             const c = info.rig_centre[axis];
             let low = Infinity, high = -Infinity;
-            for (let i = axis; i < n; i += 3) {
+            for (let i = axis, v = 0; i < n; i += 3, v++) {
                 const x = rig[at + i] * s + c;
                 a[i] = x;
-                if (!this.swings[i]) continue;   // a gun that is dropped stays behind
+                if (rigid?.[v]) continue;   // a gun that is dropped stays behind
                 if (x < low) low = x;
                 if (x > high) high = x;
             }
