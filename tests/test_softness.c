@@ -170,8 +170,11 @@ static void limbs_without_names_end_in_hands(void **unused)
     names[5] = "Bone", carried[7] = 0; /* three limbs are left of two joints */
     su_joint_stiffness(12, names, parent, carried, factor);
     for (int k = 0; k < 12; k++) assert_true(factor[k] == 1);
+    const int32_t spider[] = {-1, -1, 1, -1, 3, -1, 5, -1, 7, -1, 9, 9}; /* its legs are roots, as the body is */
+    carried[7] = 5, carried[10] = 5;
+    su_joint_stiffness(12, names, spider, carried, factor);
+    for (int k = 0; k < 12; k++) assert_true(factor[k] == (k > 0 && k < 9 && k % 2 == 0 ? 30 : 1));
     const int32_t snake[] = {-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    carried[7] = 5;
     su_joint_stiffness(12, names, snake, carried, factor);
     for (int k = 0; k < 12; k++) assert_true(factor[k] == 1);
     (void)unused;

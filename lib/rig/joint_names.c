@@ -263,7 +263,7 @@ static bool is_at_or_below(const int32_t *parent, int64_t joint, int64_t above)
     return joint == above;
 }
 
-/* Skin follows a joint below `above`, and neither what is at nor below `but`. */
+/* Skin follows a joint below `above` (-1: what all roots hang on), and neither what is at nor below `but`. */
 static bool leads_elsewhere(int64_t bones, const int32_t *parent, const double *carried, int64_t above, int64_t but)
 {
     for (int64_t b = above + 1; b < bones; b++)
@@ -277,11 +277,11 @@ static bool ends_a_limb(int64_t bones, const int32_t *parent, const double *carr
     if (!(carried[joint] > 0)) return false;
     for (int64_t b = joint + 1; b < bones; b++)
         if (carried[b] > 0 && is_at_or_below(parent, b, joint)) return false;
-    for (int64_t above = parent[joint]; above >= 0; joint = above, above = parent[above]) {
+    for (int64_t above = parent[joint];; joint = above, above = parent[above]) {
         if (leads_elsewhere(bones, parent, carried, above, joint)) return row >= JOINTS_OF_A_LIMB;
+        if (above < 0) return false;
         row += carried[above] > 0;
     }
-    return false;
 }
 
 static void mark_unnamed_ends(int64_t bones, const int32_t *parent, const double *carried, double *factor)
