@@ -411,16 +411,20 @@ static void test_mass_pca(void **unused)
     double v[12] = {1, 0, 0, 0};
     /* e_2 strongly, e_3 weakly, with parts along e_1 that must not count */
     double candidates[12] = {9, 3, 0, 0, -5, 0, 1, 0, 2, 0, 0, 0};
-    assert_int_equal(su_mass_pca(4, mass, 1, v, 3, candidates, 2, 0, NULL, NULL), SU_OK);
+    su_pca pca = {.size = 4, .known = 1, .wanted = 2, .candidate_count = 3, .mass = mass, .vectors = v};
+    pca.candidates = candidates;
+    assert_int_equal(su_mass_pca(&pca, NULL, NULL), SU_OK);
     const double expected[12] = {1, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 1, 0};
     for (int i = 0; i < 12; i++) assert_true(fabs(v[i] - expected[i]) < 1e-14);
     double w[16] = {1, 0, 0, 0}, flat[8] = {0, 1, 0, 0, 0, 2, 0, 0};
     su_error err;
     double more[16] = {1, 0, 0, 0}, noisy[8] = {0, 1, 0, 0, 0, 0, 1e-4, 0};
     int64_t got;
-    assert_int_equal(su_mass_pca(4, mass, 1, more, 2, noisy, 2, 1e-3, &got, &err), SU_OK);
+    pca.candidate_count = 2, pca.vectors = more, pca.candidates = noisy, pca.shortest = 1e-3;
+    assert_int_equal(su_mass_pca(&pca, &got, &err), SU_OK);
     assert_int_equal(got, 1); /* the other is shorter than a thousandth */
-    assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, 0, NULL, &err), SU_INPUT);
+    pca.vectors = w, pca.candidates = flat, pca.shortest = 0;
+    assert_int_equal(su_mass_pca(&pca, NULL, &err), SU_INPUT);
 }
 
 /* A short stiff direction counts by its energy: by mass alone e_1 is longer, but leaving e_2 costs ten thousand times
@@ -435,7 +439,15 @@ static void test_balanced_pca(void **unused)
     for (int rounds = 0; rounds <= 4; rounds += 4) {
         double v[6] = {1, 0, 0}, candidates[6] = {2, 0.05, 0, 1, 0, 0.08};
         su_balance balance = {.stiffness = &K, .rounds = rounds, .threads = 1};
-        assert_int_equal(su_balanced_pca(3, mass, &balance, 1, v, 2, candidates, 1, 0, NULL, NULL), SU_OK);
+        const su_pca pca = {.size = 3,
+                            .known = 1,
+                            .wanted = 1,
+                            .candidate_count = 2,
+                            .mass = mass,
+                            .vectors = v,
+                            .candidates = candidates,
+                            .balance = &balance};
+        assert_int_equal(su_mass_pca(&pca, NULL, NULL), SU_OK);
         const double expected[6] = {1, 0, 0, 0, rounds ? 0 : 0.5, rounds ? 1 : 0};
         for (int i = 0; i < 6; i++) assert_true(fabs(v[i] - expected[i]) < 1e-12);
         /* left is 0.05 e_1, whose squares in M and K are 0.01 and 0.0025 */

@@ -269,20 +269,20 @@ static su_status make_directions(directions *d, int64_t count, const double *v, 
 }
 
 /* In M, or with a balance in M + kappa K. */
-static su_status pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
-                     int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
-                     su_error *err)
+su_status su_mass_pca(const su_pca *pca, int64_t *got, su_error *err)
 {
+    int64_t size = pca->size, count = pca->known, candidate_count = pca->candidate_count;
+    double *v = pca->vectors, *candidates = pca->candidates;
     double *root = NULL;
     int n = (int)size, c = (int)candidate_count;
-    directions d = {.size = size, .candidate_count = candidate_count, .wanted = wanted, .candidates = candidates};
+    directions d = {.size = size, .candidate_count = candidate_count, .wanted = pca->wanted, .candidates = candidates};
     su_status status;
-    if (wanted == 0) return SU_OK;
+    if (pca->wanted == 0) return SU_OK;
     SU_GO(SU_ALLOC_ALL("principal directions", err, SU_WANT(root, size),
                        SU_WANT(d.gram, candidate_count * candidate_count), SU_WANT(d.values, candidate_count),
                        SU_WANT(d.coefficients, (count + 1) * candidate_count + 1)));
     d.root = root;
-    for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
+    for (int64_t i = 0; i < size; i++) root[i] = sqrt(pca->mass[i]);
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
     for (int64_t k = 0; k < candidate_count; k++)
@@ -291,21 +291,21 @@ static su_status pca(int64_t size, const double *mass, su_balance *balance, int6
         d.longest = fmax(d.longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
     remove_span(size, count, v, candidate_count, candidates, d.coefficients);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, d.gram, c);
-    if (balance)
-        SU_GO(balanced_eigenvectors(&d, balance, err));
+    if (pca->balance)
+        SU_GO(balanced_eigenvectors(&d, pca->balance, err));
     else
         SU_GO(su_eigen_symmetric(candidate_count, d.gram, d.values, err));
-    double floor = shortest > 0      ? shortest * shortest * d.longest
+    double floor = pca->shortest > 0 ? pca->shortest * pca->shortest * d.longest
                    : candidate_count ? ROUNDING * d.values[candidate_count - 1]
                                      : 0;
     int64_t rank = 0;
     while (rank < candidate_count && d.values[candidate_count - 1 - rank] > floor) rank++;
-    if (got) *got = d.wanted = wanted < rank ? wanted : rank;
+    if (got) *got = d.wanted = pca->wanted < rank ? pca->wanted : rank;
     if (d.wanted > rank) {
         status = su_fail(err, SU_INPUT,
                          "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
                          "modes or for more linear ones",
-                         (long long)rank, (long long)wanted);
+                         (long long)rank, (long long)pca->wanted);
         goto done;
     }
     status = SU_OK;
@@ -317,17 +317,4 @@ static su_status pca(int64_t size, const double *mass, su_balance *balance, int6
 done:
     free(root), free(d.gram), free(d.values), free(d.coefficients);
     return status;
-}
-
-su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
-{
-    return pca(size, mass, NULL, count, v, candidate_count, candidates, wanted, shortest, got, err);
-}
-
-su_status su_balanced_pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
-                          int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
-                          su_error *err)
-{
-    return pca(size, mass, balance, count, v, candidate_count, candidates, wanted, shortest, got, err);
 }

@@ -23,26 +23,28 @@ su_status su_principal_shapes(int64_t frames, int64_t columns, const float *valu
                               su_principal *out, su_error *err);
 void su_principal_free(su_principal *principal);
 
-/* Appends to `count` vectors v (count + wanted, size), orthonormal in the diagonal mass, the `wanted` leading principal
- * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. Where
- * they span too little: SU_INPUT, or with `got` (else NULL) as many as there are. Directions below `shortest` times the
- * longest candidate do not count (0: only what rounding leaves). */
-su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err);
-
-/* The same directions in M + kappa K, orthonormal in M all the same, with the kappa at which what they leave of the
- * candidates is as large in M as in kappa K: so the product of the two is least that so many directions can leave.
- * Found by fixed point from 0, `rounds` times (0: M alone). v: eigenvectors of K y = lambda M y, or none; beside others
- * the product is near the least only.
- * Directions below `shortest` times the longest candidate in that norm do not count. */
+/* Counts principal directions in M + kappa K, orthonormal in M all the same, with the kappa at which what they leave of
+ * the candidates is as large in M as in kappa K: so the product of the two is least that so many directions can leave.
+ * Found by fixed point from 0, `rounds` times (0: M alone). The vectors known: eigenvectors of K y = lambda M y, or
+ * none; beside others the product is near the least only. */
 typedef struct su_balance {
     const su_sparse *stiffness; /* (size,size) K, semidefinite */
     int64_t rounds;
     int threads;
     double kappa; /* out, of the units of M over those of K */
 } su_balance;
-su_status su_balanced_pca(int64_t size, const double *mass, su_balance *balance, int64_t count, double *v,
-                          int64_t candidate_count, double *candidates, int64_t wanted, double shortest, int64_t *got,
-                          su_error *err);
+
+typedef struct su_pca {
+    int64_t size, known, wanted, candidate_count;
+    const double *mass;  /* (size) diagonal M */
+    double *vectors;     /* (known + wanted,size): those known, orthonormal in M, and behind them those found */
+    double *candidates;  /* (candidate_count,size); overwritten */
+    double shortest;     /* of the longest candidate in the norm that counts; 0: only what rounding leaves */
+    su_balance *balance; /* NULL: in M */
+} su_pca;
+
+/* The leading principal directions in M of the candidates, after the span of the vectors known is removed. Directions
+ * below `shortest` do not count. Where there are too few: SU_INPUT, or with `got` (else NULL) as many as there are. */
+su_status su_mass_pca(const su_pca *pca, int64_t *got, su_error *err);
 
 #endif

@@ -358,7 +358,15 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
-    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, SHORTEST, &got, err));
+    const su_pca pca = {.size = size,
+                        .known = known,
+                        .wanted = extra,
+                        .candidate_count = count,
+                        .mass = s->mass,
+                        .vectors = phi,
+                        .candidates = y,
+                        .shortest = SHORTEST};
+    SU_GO(su_mass_pca(&pca, &got, err));
     if (got < extra)
         status =
             su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes",
@@ -388,19 +396,24 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
+    su_pca pca = {.size = size, .mass = s->mass, .vectors = phi};
     if (s->problem->load_count ||
         s->problem->shape_count) { /* shots that hardly move know few directions: derivatives take the places left */
         int64_t loads = s->problem->load_count, shapes = s->problem->shape_count, got;
         SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
         if (loads) {
             SU_GO(answers(s, z, err));
-            SU_GO(su_mass_pca(size, s->mass, known, phi, loads, z, s->problem->responses, 0, &got, err));
+            pca.known = known, pca.candidate_count = loads, pca.candidates = z;
+            pca.wanted = s->problem->responses, pca.shortest = 0;
+            SU_GO(su_mass_pca(&pca, &got, err));
             known += got;
         }
         if (r > known && shapes) {
             SU_GO(given_shapes(s, z, err));
             s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-            SU_GO(su_mass_pca(size, s->mass, known, phi, shapes, z, r - known, SHORTEST, &got, err));
+            pca.known = known, pca.candidate_count = shapes, pca.candidates = z;
+            pca.wanted = r - known, pca.shortest = SHORTEST;
+            SU_GO(su_mass_pca(&pca, &got, err));
             known += got;
         }
     }
@@ -409,7 +422,9 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
         int64_t got;
-        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, SHORTEST_DERIVATIVE, &got, err));
+        pca.known = known, pca.candidate_count = pairs, pca.candidates = psi;
+        pca.wanted = r - known, pca.shortest = SHORTEST_DERIVATIVE;
+        SU_GO(su_mass_pca(&pca, &got, err));
         known += got;
         s->report.seconds_pca = su_seconds() - started;
         if (r > known) SU_GO(fill(s, linear, known, r, phi, progress, err));

@@ -107,8 +107,14 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
         columns++;
     }
     if (columns == 0) goto done; /* nothing touches */
-    SU_GO(su_mass_pca(part->size, part->mass, 0, modes, columns, answers, most, play->plan->shortest_direction, got,
-                      err));
+    const su_pca pca = {.size = part->size,
+                        .wanted = most,
+                        .candidate_count = columns,
+                        .mass = part->mass,
+                        .vectors = modes,
+                        .candidates = answers,
+                        .shortest = play->plan->shortest_direction};
+    SU_GO(su_mass_pca(&pca, got, err));
     for (int64_t k = 0; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
 done:
     su_cholesky_free(factor);
@@ -129,7 +135,14 @@ static su_status part_from_front(const su_play *play, const free_part *part, int
     SU_GO(SU_ALLOC(&columns, linear * part->size, "modes", err));
     for (int64_t k = 0; k < front; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
     for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * (front + k) * n, columns + k * part->size);
-    SU_GO(su_mass_pca(part->size, part->mass, front, modes, linear, columns, linear, 0, NULL, err));
+    const su_pca pca = {.size = part->size,
+                        .known = front,
+                        .wanted = linear,
+                        .candidate_count = linear,
+                        .mass = part->mass,
+                        .vectors = modes,
+                        .candidates = columns};
+    SU_GO(su_mass_pca(&pca, NULL, err));
     for (int64_t k = front; k < front + linear; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
 done:
     free(modes), free(columns);
@@ -159,8 +172,16 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
     for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
     const su_sparse *K = &part->stiffness;
     su_balance balance = {.stiffness = K, .rounds = play->plan->balance_rounds, .threads = play->threads};
-    SU_GO(su_balanced_pca(part->size, part->mass, &balance, linear, modes, count, columns, r - linear,
-                          play->plan->shortest_direction, got, err));
+    const su_pca pca = {.size = part->size,
+                        .known = linear,
+                        .wanted = r - linear,
+                        .candidate_count = count,
+                        .mass = part->mass,
+                        .vectors = modes,
+                        .candidates = columns,
+                        .shortest = play->plan->shortest_direction,
+                        .balance = &balance};
+    SU_GO(su_mass_pca(&pca, got, err));
     *got += linear;
     for (int64_t k = linear; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
 done:
