@@ -60,9 +60,25 @@ static bool is_carried_to(const su_bind_pose *bind, const su_scene_mesh *mesh, c
     return true;
 }
 
+/* Does the mesh stand in the node pose as it was bound, which its heaviest joint carries to `reference`? Of FBX all
+ * skins must: else its clusters say more, for the few joints of an arm agree in any pose of the body. */
+static bool stands_as_bound(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16])
+{
+    if (!bind->is_fbx) return is_carried_to(bind, mesh, reference);
+    for (int64_t i = 0; i < bind->scene->instances; i++) {
+        const su_scene_mesh *each = &bind->scene->mesh[bind->scene->instance[i].mesh];
+        double there[16];
+        int64_t joint = heaviest_joint(bind, each, 0);
+        if (joint < 0) continue;
+        su_bind_pose_carried(bind, &each->bone[joint], there);
+        if (!is_carried_to(bind, each, there)) return false;
+    }
+    return true;
+}
+
 su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
 {
-    bind->scene = scene;
+    bind->scene = scene, bind->is_fbx = strcmp(scene->format, "FBX") == 0;
     su_upright(up, bind->up);
     bind->node_pose = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
     bind->rest = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
@@ -75,15 +91,6 @@ su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, 
         for (int32_t n = scene->instance[i].node; n >= 0 && scene->mesh[scene->instance[i].mesh].bones == 0;
              n = scene->node[n].parent)
             bind->hung[n] = 1;
-    bind->node_pose_is_bind = true;
-    for (int64_t i = 0; i < scene->instances; i++) {
-        const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
-        double reference[16];
-        int64_t joint = heaviest_joint(bind, mesh, 0);
-        if (joint < 0) continue;
-        su_bind_pose_carried(bind, &mesh->bone[joint], reference);
-        bind->node_pose_is_bind &= is_carried_to(bind, mesh, reference);
-    }
     return SU_OK;
 }
 
@@ -157,16 +164,15 @@ su_bind_known su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, i
         su_affine_multiply(bind->rest + 16 * mesh->bone[known].node, mesh->bone[known].inverse_bind, out);
     } else {
         double reference[16];
-        bool is_fbx = strcmp(bind->scene->format, "FBX") == 0;
         su_bind_pose_carried(bind, &mesh->bone[joint], reference);
         int32_t above = mesh->bone[joint].node;
         while (above >= 0 && !bind->known[above]) above = bind->scene->node[above].parent;
         if (above >= 0) { /* another mesh has fixed the skeleton's bind pose */
             how = su_bind_pose_node(bind, mesh->bone[joint].node, out);
             su_affine_multiply(out, mesh->bone[joint].inverse_bind, out);
-        } else if (is_fbx ? bind->node_pose_is_bind : is_carried_to(bind, mesh, reference)) {
+        } else if (stands_as_bound(bind, mesh, reference)) {
             memcpy(out, reference, sizeof reference);
-        } else if (is_fbx) { /* its clusters bind in the world, at the mesh's node */
+        } else if (bind->is_fbx) { /* its clusters bind in the world, at the mesh's node */
             su_affine_multiply(bind->up, bind->node_pose + 16 * node, out);
         } else {
             as_bound(mesh, reference, out);

@@ -11,12 +11,12 @@
 
 typedef struct su_bind_pose {
     const su_scene *scene;
-    double up[16];          /* scene to y up */
-    double *node_pose;      /* (nodes,16) node to scene in the node pose */
-    double *rest;           /* (nodes,16) node to y-up space in the bind pose, file units */
-    uint8_t *known;         /* (nodes) rest is set: su_bind_known */
-    uint8_t *hung;          /* (nodes) a mesh without joints hangs on it or below */
-    bool node_pose_is_bind; /* all skins stand in the node pose as they were bound */
+    bool is_fbx;       /* its clusters bind in the world */
+    double up[16];     /* scene to y up */
+    double *node_pose; /* (nodes,16) node to scene in the node pose */
+    double *rest;      /* (nodes,16) node to y-up space in the bind pose, file units */
+    uint8_t *known;    /* (nodes) rest is set: su_bind_known */
+    uint8_t *hung;     /* (nodes) a mesh without joints hangs on it or below */
 } su_bind_pose;
 
 /* What is bound to joints is known against them; how it stands in the world the file may leave open. */
@@ -26,8 +26,8 @@ typedef enum su_bind_known { SU_BIND_UNKNOWN, SU_BIND_STANDS, SU_BIND_OPEN } su_
 void su_upright(int up, double out[16]);
 
 su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err);
-/* bind (16): mesh space to the neutral pose, and whether it is still open how that stands (stand_upright of
- * character.c). Call for skinned meshes first, the largest first. */
+/* bind (16): mesh space to the neutral pose, and whether it is still open how that stands
+ * (su_character_stand_upright). Call for skinned meshes first, the largest first. */
 su_bind_known su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t node, double out[16]);
 /* rest of a node that may carry no skin: from the nearest ancestor or descendant whose rest is known; else the node
  * pose, which stands. */

@@ -263,7 +263,8 @@ static bool is_at_or_below(const int32_t *parent, int64_t joint, int64_t above)
     return joint == above;
 }
 
-/* Skin follows a joint below `above` (-1: what all roots hang on), and neither what is at nor below `but`. */
+/* Skin follows a joint below `above` (-1: what all roots hang on), and neither what is at nor below `but` (bones: no
+ * matter which). */
 static bool leads_elsewhere(int64_t bones, const int32_t *parent, const double *carried, int64_t above, int64_t but)
 {
     for (int64_t b = above + 1; b < bones; b++)
@@ -274,9 +275,7 @@ static bool leads_elsewhere(int64_t bones, const int32_t *parent, const double *
 static bool ends_a_limb(int64_t bones, const int32_t *parent, const double *carried, int64_t joint)
 {
     int row = 1;
-    if (!(carried[joint] > 0)) return false;
-    for (int64_t b = joint + 1; b < bones; b++)
-        if (carried[b] > 0 && is_at_or_below(parent, b, joint)) return false;
+    if (!(carried[joint] > 0) || leads_elsewhere(bones, parent, carried, joint, bones)) return false;
     for (int64_t above = parent[joint];; joint = above, above = parent[above]) {
         if (leads_elsewhere(bones, parent, carried, above, joint)) return row >= JOINTS_OF_A_LIMB;
         if (above < 0) return false;

@@ -57,7 +57,9 @@ static void place_loose_points(const su_character *c, const int32_t *to, int32_t
 {
     for (int64_t i = 0, last; i < c->parts; i = last) {
         last = object_end(c, i);
-        for (int64_t k = i; k < last && is_known(c, i, last); k++) {
+        int known = is_known(c, i, last);
+        for (int64_t k = i; k < last && known; k++) {
+            if (mesh_of(c, k)->vertices == 0) continue;
             int64_t first = c->part[k].first, base = to[first] - mesh_of(c, k)->control_point[0];
             for (int64_t v = base; v < base + mesh_of(c, k)->control_points; v++)
                 object[v] = c->object_ids[first], welded[v] = c->source_vertex[first];

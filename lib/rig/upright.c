@@ -73,39 +73,45 @@ static bool objects_are_a_body(const su_character *c)
     return joints >= SU_JOINTS_OF_A_BODY;
 }
 
+/* out (joints of the part's mesh, or one where it has none); area (vertices). Returns how many. */
+static int64_t measure_part(const su_bind_pose *bind, const su_character_part *part, const su_scene_mesh *mesh,
+                            const double *area, turned_skin *out)
+{
+    double carried[16];
+    for (int64_t b = 0; b < mesh->bones; b++) {
+        const su_scene_bone *bone = &mesh->bone[b];
+        su_bind_pose_carried(bind, bone, carried);
+        turn_from_bound(part, carried, out[b].turn);
+        for (int64_t k = bone->first; k < bone->first + bone->count; k++)
+            out[b].area += fabs(mesh->influence_weight[k]) * area[mesh->influence_vertex[k]];
+    }
+    if (mesh->bones > 0) return mesh->bones;
+    su_affine_multiply(bind->up, bind->node_pose + 16 * part->node, carried);
+    turn_from_bound(part, carried, out->turn);
+    for (int64_t v = 0; v < mesh->vertices; v++) out->area += area[v];
+    return 1;
+}
+
 su_status su_character_stand_upright(su_character *c, su_bind_pose *bind, const su_bind_known *how, su_arena *scratch,
                                      su_error *err)
 {
     const double zero[3] = {0, 0, 0};
-    turned_skin *skin;
-    double turn[9], r[16], carried[16];
+    double turn[9], r[16];
     int64_t most = 0, count = 0;
     bool objects = objects_are_a_body(c);
     for (int64_t i = 0; i < c->parts; i++)
         if (how[i] == SU_BIND_OPEN) most += 1 + c->scene->mesh[c->part[i].mesh].bones;
     if (most == 0) return SU_OK;
-    skin = su_arena_alloc(scratch, most, sizeof *skin);
-    if (!skin) return su_fail(err, SU_AGAIN, "not enough memory for the bind pose");
-    for (int64_t i = 0; i < c->parts; i++) {
-        const su_character_part *part = &c->part[i];
-        const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
-        if (how[i] != SU_BIND_OPEN) continue;
+    turned_skin *skin = su_arena_alloc(scratch, most, sizeof *skin);
+    for (int64_t i = 0; i < c->parts && skin; i++) {
+        const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
+        if (how[i] != SU_BIND_OPEN || (mesh->bones == 0 && !objects)) continue;
         double *area = su_arena_alloc(scratch, mesh->vertices, sizeof *area);
-        if (!area) return su_fail(err, SU_AGAIN, "not enough memory for the bind pose");
-        vertex_areas(mesh, part->bind, area);
-        for (int64_t b = 0; b < mesh->bones; b++, count++) {
-            const su_scene_bone *bone = &mesh->bone[b];
-            su_bind_pose_carried(bind, bone, carried);
-            turn_from_bound(part, carried, skin[count].turn);
-            for (int64_t k = bone->first; k < bone->first + bone->count; k++)
-                skin[count].area += fabs(mesh->influence_weight[k]) * area[mesh->influence_vertex[k]];
-        }
-        if (mesh->bones > 0 || !objects) continue;
-        su_affine_multiply(bind->up, bind->node_pose + 16 * part->node, carried);
-        turn_from_bound(part, carried, skin[count].turn);
-        for (int64_t v = 0; v < mesh->vertices; v++) skin[count].area += area[v];
-        count++;
+        if (!area) break;
+        vertex_areas(mesh, c->part[i].bind, area);
+        count += measure_part(bind, &c->part[i], mesh, area, skin + count);
     }
+    if (scratch->failed) return su_fail(err, SU_AGAIN, "not enough memory for the bind pose");
     nearest_right_angles(count, skin, turn);
     su_affine_set(turn, zero, r);
     for (int64_t i = 0; i < c->parts; i++)
