@@ -276,6 +276,7 @@ static void errors_at_states_are_displacements(void **state)
     assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0, norm},
                                    &f->tets, &rows, NULL),
                      SU_OK);
+    assert_int_equal(su_rows_basis(R, n, U, &f->tets, &rows.basis, NULL), SU_OK);
     su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .points = &f->tets, .stations = &rows};
     su_error_pair error;
     assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);

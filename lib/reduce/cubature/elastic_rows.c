@@ -18,11 +18,15 @@ void su_station_rows_free(su_station_rows *rows)
     *rows = (su_station_rows){0};
 }
 
-void su_rows_basis(int64_t r, int64_t n, const double *U, const su_candidates *points, float *basis)
+su_status su_rows_basis(int64_t r, int64_t n, const double *U, const su_candidates *points, float **basis,
+                        su_error *err)
 {
+    SU_TRY(SU_ALLOC(basis, 3 * r * points->vertex_count, "basis", err));
     for (int64_t v = 0; v < points->vertex_count; v++)
         for (int i = 0; i < 3; i++)
-            for (int64_t k = 0; k < r; k++) basis[(3 * v + i) * r + k] = (float)U[3 * (k * n + points->vertex[v]) + i];
+            for (int64_t k = 0; k < r; k++)
+                (*basis)[(3 * v + i) * r + k] = (float)U[3 * (k * n + points->vertex[v]) + i];
+    return SU_OK;
 }
 
 /* Rows of one place on their way. */
@@ -55,7 +59,6 @@ static su_status maker_create(row_maker *make, int64_t samples, su_error *err)
     SU_TRY(SU_ALLOC(&make->U, 3 * r * space->n, "basis", err));
     SU_TRY(SU_ALLOC(&make->rotation, 4 * space->n, "rotations", err));
     SU_TRY(SU_ALLOC(&make->candidate_of, space->t, "candidates", err));
-    SU_TRY(SU_ALLOC(&rows->basis, 3 * r * points->vertex_count, "basis", err));
     SU_TRY(SU_ALLOC_ALL("sample forces", err, SU_WANT(rows->force, samples * points->count * CORNERS),
                         SU_WANT(rows->target, samples * r)));
     for (int64_t e = 0; e < space->t; e++) make->candidate_of[e] = -1;
@@ -90,8 +93,8 @@ static void corner_forces(const su_elastic *elastic, int64_t e, const double P[9
 }
 
 /* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet; forces on the
- * corners of candidate tets into `kept`. With the remainder what `kept` holds already, turned vertex by vertex, is
- * taken off there. */
+ * corners of candidate tets into `kept`; of the remainder turned back vertex by vertex, less what `kept` holds
+ * already. */
 static void sample_force(const row_maker *make, const double *y, double *f, float *kept)
 {
     const su_pose_space *space = make->space;
@@ -111,12 +114,13 @@ static void sample_force(const row_maker *make, const double *y, double *f, floa
         for (int c = 0; c < 4; c++) {
             for (int i = 0; i < 3; i++) f[3 * (int64_t)tet[c] + i] += own[3 * c + i];
             if (make->candidate_of[e] < 0) continue;
-            double R[9], less[3] = {0};
+            double R[9], back[3];
+            memcpy(back, own + 3 * c, sizeof back);
             if (turn) {
                 su_quaternion_matrix(turn + 4 * (int64_t)tet[c], R);
-                su_mulv3(R, (const double[]){out[3 * c], out[3 * c + 1], out[3 * c + 2]}, less);
+                su_tmulv3(R, own + 3 * c, back);
             }
-            for (int i = 0; i < 3; i++) out[3 * c + i] = (float)(own[3 * c + i] - less[i]);
+            for (int i = 0; i < 3; i++) out[3 * c + i] = (float)(back[i] - (turn ? out[3 * c + i] : 0));
         }
     }
 }
@@ -213,7 +217,6 @@ static su_status fill_forces(row_maker *make, su_error *err)
             finish_sample(r, whole + k * r, less + k * r, make->lengths ? make->lengths[from + k] : 0, width,
                           rows->target + (from + k) * r, force + width * k);
     }
-    su_rows_basis(r, space->n, make->U, make->points, rows->basis);
 done:
     free(y), free(f), free(whole), free(less);
     return status;
@@ -233,6 +236,7 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(enter(&make, err));
     SU_GO(su_sample_states(space, make.U, place->rest, sampling, q, err));
     SU_GO(fill_forces(&make, err));
+    SU_GO(su_rows_basis(r, space->n, make.U, points, &rows->basis, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
     for (int64_t i = sampling->samples * width; i < samples * width; i++)
         rows->force[i] *= (float)sampling->soft_weight;

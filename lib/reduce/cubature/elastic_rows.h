@@ -28,13 +28,17 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
 
 /* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from
  * there, K(u)^-1 f in the norm of `part` with the projected tangent at the state, relative to the displacement u: in
- * turned flesh what was stiff at rest is soft. For linear forces the tangent is that of the rest shape. */
+ * turned flesh what was stiff at rest is soft. For linear forces the tangent is that of the rest shape. With one basis:
+ * forces are turned back into the neutral flesh's frame, rows of all places are of the same U, and rows->basis is not
+ * made. */
 su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q,
                         su_force_part part, const su_candidates *points, su_station_rows *rows, su_error *err);
 
 void su_station_rows_free(su_station_rows *rows);
 
-/* basis (vertex_count,3,r) in single precision of U (r,n,3) at the vertices that the points touch. */
-void su_rows_basis(int64_t r, int64_t n, const double *U, const su_candidates *points, float *basis);
+/* basis (vertex_count,3,r), owned by the caller: single precision of U (r,n,3) at the vertices that the points touch.
+ */
+su_status su_rows_basis(int64_t r, int64_t n, const double *U, const su_candidates *points, float **basis,
+                        su_error *err);
 
 #endif

@@ -46,9 +46,16 @@ static void add_field(maker *make, double share)
     if (!(length * share > DBL_MIN)) return;
     length *= fmax(1, make->sampling->least_turn / share);
     for (int64_t k = 0; k < r; k++) target[k] /= length;
-    for (int64_t k = 0; k < make->points->count; k++)
-        for (int i = 0; i < 3; i++)
-            force[3 * k + i] = (float)(make->field[3 * (int64_t)make->points->point[k] + i] / length);
+    for (int64_t k = 0; k < make->points->count; k++) {
+        int64_t v = make->points->point[k];
+        double R[9], own[3];
+        memcpy(own, make->field + 3 * v, sizeof own);
+        if (make->sampling->turned_back) {
+            su_quaternion_matrix(make->rotation + 4 * v, R);
+            su_tmulv3(R, make->field + 3 * v, own);
+        }
+        for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(own[i] / length);
+    }
     rows->samples++;
 }
 
@@ -126,7 +133,6 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
     SU_GO(SU_ALLOC(&field, 3 * n, "accelerations", err));
     SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(u, 3 * n), SU_WANT(q, (histories > 0 ? histories : 1) * r)));
-    SU_GO(SU_ALLOC(&rows->basis, 3 * r * count, "basis", err));
     SU_GO(SU_ALLOC_ALL("accelerations", err, SU_WANT(rows->force, most * count * 3), SU_WANT(rows->target, most * r)));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     maker make = {space, sampling, U, rotation, points, rows, field};
@@ -144,7 +150,7 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
         cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), q + k * r, 1, 0, u, 1);
         add_history(&make, u, motion, (int)(k % 3), sampling->spin);
     }
-    su_rows_basis(r, n, U, points, rows->basis);
+    if (!sampling->turned_back) SU_GO(su_rows_basis(r, n, U, points, &rows->basis, err));
 done:
     if (status != SU_OK) su_station_rows_free(rows);
     free(U), free(rotation), free(q), free(field), free(u);

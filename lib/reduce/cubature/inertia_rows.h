@@ -26,6 +26,8 @@ typedef struct su_inertia_sampling {
     double spin;         /* rad by which the root turns in a substep; 0: no spins */
     double least_field;  /* of a field's mass norm that its target counts as, at least */
     double least_turn;   /* of the largest turn among the places that one counts as, at least */
+    bool turned_back;    /* one basis: forces as they are in the neutral flesh's frame, so that rows of all places are
+                          * of the same U */
 } su_inertia_sampling;
 
 /* Enters the place and fills rows for the candidate vertices, for
@@ -35,8 +37,7 @@ typedef struct su_inertia_sampling {
  * for each turn T of the motion; the accelerations of the motion (NULL: none). Each is scaled to unit target, or to
  * least_field of its own mass norm where it is nearly orthogonal to the basis, and less where the turn T is below
  * least_turn of the largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out
- * (rows->samples).
- */
+ * (rows->samples). rows->basis is U of the place; not made where forces are turned back. */
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
                           const su_inertia_sampling *sampling, const su_candidates *points, su_station_rows *rows,
                           su_error *err);

@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "reduce/cubature/column_norms.h"
 #include "reduce/cubature/selection_pool.h"
 
 #include <math.h>
@@ -34,6 +35,7 @@ typedef struct search {
     int64_t limit; /* most members a trial may have */
     trial now, best, good;
     double *residual_gradient; /* (stations, candidates) */
+    double *norm2;             /* (stations, candidates) squared lengths of columns */
     double *score;             /* (candidates) */
     int32_t *order;
     unsigned char *taken;  /* (vertices) corners of this round's new candidates */
@@ -60,7 +62,8 @@ static void search_free(search *s)
     su_pool_free(&s->pool);
     trial *trials[] = {&s->now, &s->best, &s->good};
     for (int k = 0; k < 3; k++) free(trials[k]->slot), free(trials[k]->weights);
-    free(s->residual_gradient), free(s->score), free(s->order), free(s->taken), free(s->member), free(s->errors);
+    free(s->residual_gradient), free(s->norm2), free(s->score), free(s->order), free(s->taken), free(s->member),
+        free(s->errors);
 }
 
 /* Beyond a dozen members a mode a bound is out of reach for other reasons (a bar whose shot has ten directions: 1,306
@@ -80,6 +83,7 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
     SU_TRY(SU_ALLOC_ALL("cubature gradients", err,
                         SU_WANT(s->residual_gradient, problem->station_count * problem->points->count),
+                        SU_WANT(s->norm2, problem->station_count * problem->points->count),
                         SU_WANT(s->score, problem->points->count), SU_WANT(s->order, problem->points->count),
                         SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, problem->points->count)));
     SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
@@ -146,7 +150,7 @@ static int by_score(const void *a, const void *b)
 static double column_length2(const search *s, int64_t e)
 {
     double sum = 0;
-    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->pool.norm2[a * s->problem->points->count + e];
+    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->norm2[a * s->problem->points->count + e];
     return sum;
 }
 
@@ -165,7 +169,7 @@ static void score_candidates(search *s)
                 double w = p->stations[a].blend[i];
                 if (w == 0) continue;
                 d += w * s->residual_gradient[a * p->points->count + e];
-                h += w * w * s->pool.norm2[a * p->points->count + e];
+                h += w * w * s->norm2[a * p->points->count + e];
             }
             if (d > 0 && h > 0) gain += d * d / h;
         }
@@ -378,7 +382,7 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
     *out = (su_selection){0};
     su_status status;
     SU_GO(search_create(&s, problem, settings, err));
-    SU_GO(su_pool_norms(&s.pool, err));
+    SU_GO(su_column_norms(problem, settings->threads, s.norm2, err));
     SU_GO(refit(&s, 1, err)); /* the empty set */
     int64_t most = settings->count > 0 && settings->count < s.limit ? settings->count : s.limit;
     if (settings->error > 0) {

@@ -2,6 +2,9 @@
 
 #include "core/memory.h"
 #include "linalg/nnls.h"
+#include "geometry/vector.h"
+#include "reduce/cubature/tet_columns.h"
+#include "reduce/cubature/vertex_columns.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -12,6 +15,14 @@
 enum { UNIT = 64, ROWS = 512 }; /* samples a work unit; rows a single-precision sum */
 
 static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
+
+static bool of_vertices(const su_pool *pool) { return pool->problem->points->kind == SU_POINT_VERTEX; }
+
+/* Numbers of a column as it is kept. */
+static int64_t column_size(const su_pool *pool, int64_t a)
+{
+    return of_vertices(pool) ? su_vertex_column_size(pool->problem, a) : rows_of(pool, a);
+}
 
 static void normal_free(su_pool_normal *n);
 
@@ -24,7 +35,7 @@ void su_pool_free(su_pool *pool)
         if (pool->dot) free(pool->dot[a]);
         if (pool->residual) free(pool->residual[a]);
     }
-    free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual), free(pool->norm2);
+    free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual);
     free(pool->candidate), free(pool->slot_of), free(pool->kept), free(pool->target2);
     normal_free(&pool->normal);
     *pool = (su_pool){0};
@@ -54,138 +65,7 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
  * of its own, tenfold until there is a factor. */
 static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
 
-enum { WIDEST = 12 }; /* numbers of a stored force: of a tet's four corners */
-
 static int width_of(const su_fit_problem *p) { return 3 * (int)p->points->kind; }
-
-/* B (width,r): the rows that the candidate's stored force meets, U at its corners. */
-static void gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
-{
-    const int kind = (int)p->points->kind;
-    const int32_t *corner = p->points->corner + e * kind;
-    for (int c = 0; c < kind; c++)
-        memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
-}
-
-/* in (count,r) times the transpose of a sample's metric: rows of `out`, `stride` from row to row. */
-static void measure(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in,
-                    float *out, int64_t stride)
-{
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r,
-                station->metric + sample * r * r, (int)r, 0, out, (int)stride);
-}
-
-/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 14 r). */
-static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count,
-                           float *work, double *sum)
-{
-    int64_t r = p->r;
-    int width = width_of(p);
-    float *B = work, *row = work + width * r * count, *measured = row + r * count;
-    memset(sum, 0, (size_t)count * sizeof *sum);
-    for (int64_t e = 0; e < count; e++) gather_rows(p, station->basis, first + e, B + width * r * e);
-    for (int64_t k = 0; k < station->samples; k++) {
-        for (int64_t e = 0; e < count; e++)
-            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + width * r * e, (int)r,
-                        station->force + (k * p->points->count + first + e) * width, 1, 0, row + r * e, 1);
-        measure(station, r, k, count, row, measured, r);
-        for (int64_t e = 0; e < count; e++)
-            for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
-    }
-}
-
-static su_status add_measured_norms(su_pool *pool, su_error *err)
-{
-    enum { CHUNK = 32 };
-    const su_fit_problem *p = pool->problem;
-    int failed = 0;
-#pragma omp parallel num_threads(pool->threads)
-    {
-        float *work = malloc((size_t)((WIDEST + 2) * p->r * CHUNK) * sizeof *work);
-        if (!work) {
-#pragma omp atomic write
-            failed = 1;
-        }
-        for (int64_t a = 0; a < p->station_count; a++) {
-            const su_station_rows *station = &p->stations[a];
-            if (!station->metric) continue;
-#pragma omp for schedule(dynamic)
-            for (int64_t first = 0; first < p->points->count; first += CHUNK) {
-                double sum[CHUNK];
-                int64_t count = p->points->count - first < CHUNK ? p->points->count - first : CHUNK;
-                if (work) measured_norms(p, station, first, count, work, sum);
-                for (int64_t e = 0; e < count && work; e++)
-                    pool->norm2[a * p->points->count + first + e] = station->importance * sum[e];
-            }
-        }
-        free(work);
-    }
-    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
-}
-
-su_status su_pool_norms(su_pool *pool, su_error *err)
-{
-    const su_fit_problem *p = pool->problem;
-    int64_t r = p->r, count = p->points->count;
-    int failed = 0;
-    SU_TRY(SU_ALLOC(&pool->norm2, p->station_count * count, "cubature columns", err));
-#pragma omp parallel num_threads(pool->threads)
-    {
-        float *B = malloc((size_t)(WIDEST * r) * sizeof *B);
-        if (!B) {
-#pragma omp atomic write
-            failed = 1;
-        }
-        for (int64_t a = 0; a < p->station_count; a++) {
-            const su_station_rows *station = &p->stations[a];
-            if (station->metric) continue;
-#pragma omp for schedule(static)
-            for (int64_t e = 0; e < count; e++) {
-                if (!B) continue;
-                float W[WIDEST * WIDEST];
-                int width = width_of(p);
-                gather_rows(p, station->basis, e, B);
-                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasNoTrans, width, (int)r, 1, B, (int)r, 0, W, width);
-                double sum = 0;
-                for (int64_t k = 0; k < station->samples; k++) {
-                    const float *f = station->force + (k * count + e) * width;
-                    float part = 0;
-                    for (int i = 0; i < width; i++) {
-                        float row = 0.5f * W[width * i + i] * f[i];
-                        for (int j = i + 1; j < width; j++) row += W[width * i + j] * f[j];
-                        part += 2 * f[i] * row;
-                    }
-                    sum += part;
-                }
-                pool->norm2[a * count + e] = sum > 0 ? station->importance * sum : 0;
-            }
-        }
-        free(B);
-    }
-    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : add_measured_norms(pool, err);
-}
-
-static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candidate, int64_t a, float *out)
-{
-    const su_fit_problem *p = pool->problem;
-    const su_station_rows *station = &p->stations[a];
-    int64_t r = p->r, rows = rows_of(pool, a);
-    int width = width_of(p);
-    float *B = malloc((size_t)((WIDEST + count) * r) * sizeof *B), *plain = B + WIDEST * r;
-    if (!B) return SU_AGAIN;
-    for (int64_t k = 0; k < count; k++) {
-        gather_rows(p, station->basis, candidate[k], B);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
-                    station->force + (int64_t)candidate[k] * width, (int)(p->points->count * width), B, (int)r, 0,
-                    out + k * rows, (int)r);
-    }
-    for (int64_t s = 0; station->metric && s < station->samples; s++) {
-        for (int64_t k = 0; k < count; k++) memcpy(plain + k * r, out + k * rows + s * r, (size_t)r * sizeof *plain);
-        measure(station, r, s, count, plain, out + s * r, rows);
-    }
-    free(B);
-    return SU_OK;
-}
 
 void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot)
 {
@@ -210,9 +90,9 @@ static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
     SU_TRY(resize(&pool->candidate, old, capacity, sizeof *pool->candidate, err));
     SU_TRY(resize(&pool->kept, old, capacity, 1, err));
     for (int64_t a = 0; a < pool->problem->station_count; a++) {
-        int64_t rows = rows_of(pool, a);
+        int64_t length = column_size(pool, a);
         double *gram;
-        SU_TRY(resize(&pool->columns[a], old * rows, capacity * rows, sizeof(float), err));
+        SU_TRY(resize(&pool->columns[a], old * length, capacity * length, sizeof(float), err));
         SU_TRY(resize(&pool->dot[a], old, capacity, sizeof(double), err));
         SU_TRY(SU_ALLOC(&gram, capacity * capacity, "cubature columns", err));
         for (int64_t k = 0; k < old; k++)
@@ -225,34 +105,78 @@ static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
     return SU_OK;
 }
 
-/* Columns of `count` new slots at station a, their products with all columns and with the target. */
-static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, int64_t a)
+/* Columns of some new slots at station a. */
+static su_status fill_columns(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, int64_t a)
 {
-    int64_t rows = rows_of(pool, a), size = pool->size, capacity = pool->capacity;
-    float *fresh = malloc((size_t)(count * rows) * sizeof *fresh),
-          *part = malloc((size_t)(count * size) * sizeof *part);
-    double *sum = calloc((size_t)(count * size), sizeof *sum), *gram = pool->gram[a];
-    su_status status = fresh && part && sum ? make_columns(pool, count, candidate, a, fresh) : SU_AGAIN;
-    if (status == SU_OK) {
-        const double *target = pool->problem->stations[a].target;
-        for (int64_t k = 0; k < count; k++) {
-            double dot = 0;
-            for (int64_t i = 0; i < rows; i++) dot += fresh[k * rows + i] * target[i];
-            pool->dot[a][slot[k]] = dot;
-            memcpy(pool->columns[a] + slot[k] * rows, fresh + k * rows, (size_t)rows * sizeof *fresh);
-        }
-        for (int64_t from = 0; from < rows; from += ROWS) {
-            int64_t more = rows - from < ROWS ? rows - from : ROWS;
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)more, 1, fresh + from,
-                        (int)rows, pool->columns[a] + from, (int)rows, 0, part, (int)size);
-            for (int64_t i = 0; i < count * size; i++) sum[i] += part[i];
-        }
-        for (int64_t k = 0; k < count; k++)
-            for (int64_t l = 0; l < size; l++)
-                gram[slot[k] * capacity + l] = gram[l * capacity + slot[k]] = sum[k * size + l];
-    }
-    free(fresh), free(part), free(sum);
+    int64_t length = column_size(pool, a);
+    float *fresh = malloc((size_t)(count * length) * sizeof *fresh);
+    su_status status = fresh ? SU_OK : SU_AGAIN;
+    if (status == SU_OK && of_vertices(pool))
+        su_vertex_columns(pool->problem, a, count, candidate, fresh);
+    else if (status == SU_OK)
+        status = su_tet_columns(pool->problem, a, count, candidate, fresh);
+    for (int64_t k = 0; k < count && status == SU_OK; k++)
+        memcpy(pool->columns[a] + slot[k] * length, fresh + k * length, (size_t)length * sizeof *fresh);
+    free(fresh);
     return status;
+}
+
+/* Rows of the Gram matrix and products with the target of some new slots at station a. */
+static su_status fill_products(su_pool *pool, int64_t count, const int64_t *slot, int64_t a)
+{
+    int64_t length = column_size(pool, a), size = pool->size;
+    float *some = malloc((size_t)(count * length) * sizeof *some);
+    double *gram = malloc((size_t)(count * (size + 1)) * sizeof *gram), *dot = gram + count * size;
+    su_status status = some && gram ? SU_OK : SU_AGAIN;
+    if (status == SU_OK) {
+        for (int64_t k = 0; k < count; k++)
+            memcpy(some + k * length, pool->columns[a] + slot[k] * length, (size_t)length * sizeof *some);
+        if (of_vertices(pool))
+            status = su_vertex_products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
+        else
+            status = su_tet_products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
+    }
+    for (int64_t k = 0; k < count && status == SU_OK; k++) {
+        memcpy(pool->gram[a] + slot[k] * pool->capacity, gram + k * size, (size_t)size * sizeof *gram);
+        pool->dot[a][slot[k]] = dot[k];
+    }
+    free(some), free(gram);
+    return status;
+}
+
+/* Columns and products of new slots at all stations, the threads' work a few at a time. The Gram matrix is symmetric to
+ * the last bit. */
+static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, su_error *err)
+{
+    enum { AT_ONCE = 16 };
+    const int64_t stations = pool->problem->station_count, parts = (count + AT_ONCE - 1) / AT_ONCE,
+                  capacity = pool->capacity;
+    int failed = 0;
+#pragma omp parallel num_threads(pool->threads)
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t part = 0; part < stations * parts; part++) {
+            int64_t first = part % parts * AT_ONCE, more = count - first < AT_ONCE ? count - first : AT_ONCE;
+            if (fill_columns(pool, more, candidate + first, slot + first, part / parts) != SU_OK) {
+#pragma omp atomic write
+                failed = 1;
+            }
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t part = 0; part < stations * parts; part++) {
+            int64_t first = part % parts * AT_ONCE, more = count - first < AT_ONCE ? count - first : AT_ONCE;
+            if (!failed && fill_products(pool, more, slot + first, part / parts) != SU_OK) {
+#pragma omp atomic write
+                failed = 1;
+            }
+        }
+#pragma omp for schedule(static)
+        for (int64_t a = 0; a < stations; a++)
+            for (int64_t k = 0; k < count; k++)
+                for (int64_t l = 0; l < pool->size; l++)
+                    pool->gram[a][l * capacity + slot[k]] = pool->gram[a][slot[k] * capacity + l];
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
 }
 
 su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err)
@@ -285,14 +209,7 @@ su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, in
         new_slot[fresh] = slot[k];
         new_candidate[fresh++] = candidate[k];
     }
-    int failed = 0;
-#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
-    for (int64_t a = 0; a < pool->problem->station_count; a++)
-        if (fresh > 0 && fill_slots(pool, fresh, new_candidate, new_slot, a) != SU_OK) {
-#pragma omp atomic write
-            failed = 1;
-        }
-    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature columns");
+    if (fresh > 0) status = fill_slots(pool, fresh, new_candidate, new_slot, err);
 done:
     free(new_slot), free(new_candidate);
     return status;
@@ -425,51 +342,82 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
     return SU_OK;
 }
 
+/* Units of at most UNIT samples: station, first sample, samples. Owned by the caller. */
+static su_status list_units(const su_pool *pool, int64_t (**work)[3], int64_t *count, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int64_t units = 0;
+    for (int64_t a = 0; a < p->station_count; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
+    SU_TRY(SU_ALLOC(work, units, "cubature rows", err));
+    *count = 0;
+    for (int64_t a = 0; a < p->station_count; a++)
+        for (int64_t k = 0; k < p->stations[a].samples; k += UNIT) {
+            int64_t more = p->stations[a].samples - k, *unit = (*work)[(*count)++];
+            unit[0] = a, unit[1] = k, unit[2] = more < UNIT ? more : UNIT;
+        }
+    return SU_OK;
+}
+
+/* Target less the weighted columns over a unit of samples, into residual (samples,r), work, and into pool->residual,
+ * there turned back, as the gradient meets plain forces. sums: of lengths and of their squares. */
+static su_status unit_residual(su_pool *pool, const int64_t unit[3], int64_t count, const int64_t *slot,
+                               const double *weights, double *residual, double sums[2])
+{
+    const su_fit_problem *p = pool->problem;
+    const su_station_rows *station = &p->stations[unit[0]];
+    int64_t r = p->r;
+    float *back = pool->residual[unit[0]] + unit[1] * r;
+    const su_column_set set = {count, slot, weights, pool->columns[unit[0]]};
+    SU_TRY((of_vertices(pool) ? su_vertex_residual : su_tet_residual)(p, unit[0], unit[1], unit[2], &set, residual));
+    sums[0] = sums[1] = 0;
+    for (int64_t k = 0; k < unit[2]; k++, back += r) {
+        const double *own = residual + k * r;
+        const float *metric = station->metric ? station->metric + (unit[1] + k) * r * r : NULL;
+        double square = su_dot(r, own, own);
+        sums[0] += sqrt(square), sums[1] += square;
+        for (int64_t i = 0; i < r; i++) back[i] = metric ? 0 : (float)own[i];
+        for (int64_t i = 0; i < r && metric; i++)
+            for (int64_t j = 0; j < r; j++) back[j] += (float)own[i] * metric[i * r + j];
+    }
+    return SU_OK;
+}
+
 su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
                            su_error_pair *errors, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
+    int64_t units = 0, (*work)[3] = NULL;
+    double *blended = NULL, (*sums)[2] = NULL;
     int failed = 0;
-#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
-    for (int64_t a = 0; a < p->station_count; a++) {
-        const su_station_rows *station = &p->stations[a];
-        int64_t rows = rows_of(pool, a), r = p->r;
-        double *residual = malloc((size_t)(rows + 1) * sizeof *residual);
-        if (!residual) {
+    su_status status;
+    SU_GO(list_units(pool, &work, &units, err));
+    SU_GO(SU_ALLOC_ALL("cubature rows", err, SU_WANT(blended, p->station_count * count), SU_WANT(sums, units)));
+    for (int64_t a = 0; a < p->station_count; a++)
+        for (int64_t i = 0; i < p->groups; i++)
+            for (int64_t k = 0; k < count; k++)
+                blended[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
+#pragma omp parallel num_threads(pool->threads)
+    {
+        double *residual = malloc((size_t)(UNIT * p->r) * sizeof *residual);
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < units; u++)
+            if (!residual ||
+                unit_residual(pool, work[u], count, slot, blended + work[u][0] * count, residual, sums[u]) != SU_OK) {
 #pragma omp atomic write
-            failed = 1;
-            continue;
-        }
-        memcpy(residual, station->target, (size_t)rows * sizeof *residual);
-        for (int64_t from = 0; from < rows; from += ROWS) { /* a block of the residual stays in cache */
-            int64_t to = from + ROWS < rows ? from + ROWS : rows;
-            for (int64_t k = 0; k < count; k++) {
-                const float *column = pool->columns[a] + slot[k] * rows;
-                double v = 0;
-                for (int64_t i = 0; i < p->groups; i++) v += station->blend[i] * weights[i * stride + k];
-                for (int64_t i = from; v != 0 && i < to; i++) residual[i] -= v * column[i];
+                failed = 1;
             }
-        }
-        double mean = 0, square = 0;
-        for (int64_t k = 0; k < station->samples; k++) {
-            double sum = 0;
-            for (int64_t i = 0; i < r; i++) sum += residual[k * r + i] * residual[k * r + i];
-            mean += sqrt(sum), square += sum;
-        }
-        for (int64_t i = 0; i < rows && !station->metric; i++) pool->residual[a][i] = (float)residual[i];
-        for (int64_t k = 0; k < station->samples && station->metric;
-             k++) { /* turned back, as the gradient meets plain forces */
-            float *back = pool->residual[a] + k * r;
-            memset(back, 0, (size_t)r * sizeof *back);
-            for (int64_t i = 0; i < r; i++)
-                for (int64_t j = 0; j < r; j++)
-                    back[j] += (float)residual[k * r + i] * station->metric[(k * r + i) * r + j];
-        }
-        double samples = station->samples > 0 ? (double)station->samples : 1;
-        errors[a] = (su_error_pair){mean / samples, sqrt(square / samples)};
         free(residual);
     }
-    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature rows") : SU_OK;
+    if (failed) SU_GO(su_fail(err, SU_AGAIN, "no memory for cubature rows"));
+    for (int64_t a = 0; a < p->station_count; a++) errors[a] = (su_error_pair){0};
+    for (int64_t u = 0; u < units; u++) errors[work[u][0]].mean += sums[u][0], errors[work[u][0]].rms += sums[u][1];
+    for (int64_t a = 0; a < p->station_count; a++) {
+        double samples = fmax((double)p->stations[a].samples, 1);
+        errors[a] = (su_error_pair){errors[a].mean / samples, sqrt(errors[a].rms / samples)};
+    }
+done:
+    free(work), free(blended), free(sums);
+    return status;
 }
 
 /* n->G: rows and columns of a group's normal matrix that belong to members with weight there, with a part of the
@@ -548,18 +496,11 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
 su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
-    int64_t stations = p->station_count, count = p->points->count, units = 0;
-    for (int64_t a = 0; a < stations; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
-    int64_t(*work)[3] = NULL; /* station, first sample, samples */
+    int64_t stations = p->station_count, count = p->points->count, units = 0, (*work)[3] = NULL;
     float *part = NULL;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("cubature gradients", err, SU_WANT(work, units), SU_WANT(part, units * count)));
-    units = 0;
-    for (int64_t a = 0; a < stations; a++)
-        for (int64_t k = 0; k < p->stations[a].samples; k += UNIT) {
-            int64_t more = p->stations[a].samples - k;
-            work[units][0] = a, work[units][1] = k, work[units++][2] = more < UNIT ? more : UNIT;
-        }
+    SU_GO(list_units(pool, &work, &units, err));
+    SU_GO(SU_ALLOC(&part, units * count, "cubature gradients", err));
     int failed = 0;
 #pragma omp parallel num_threads(pool->threads)
     {

@@ -24,20 +24,16 @@ typedef struct su_pool {
     int32_t *candidate;    /* (capacity) of each slot, -1: free */
     int32_t *slot_of;      /* (candidates) -1: none */
     unsigned char *kept;   /* (capacity) */
-    float **columns;       /* [station] (capacity, samples r) */
+    float **columns;       /* [station] (capacity, samples r), of vertices in factors (vertex_columns.h) */
     double **gram;         /* [station] (capacity, capacity) */
     double **dot;          /* [station] (capacity) column . target */
     float **residual;      /* [station] (samples, r), set by su_pool_residual, times the metric where there is one */
     double *target2;       /* [station] squared length of all targets */
     su_pool_normal normal; /* of the set last fitted */
-    double *norm2;         /* (stations, candidates), set by su_pool_norms */
 } su_pool;
 
 su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threads, su_error *err);
 void su_pool_free(su_pool *pool);
-
-/* Squared length of every candidate's column at every station, times the station's importance. */
-su_status su_pool_norms(su_pool *pool, su_error *err);
 
 /* Marks slots that the next su_pool_add must not take over; first clears all older marks. */
 void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot);

@@ -6,6 +6,7 @@
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { BYTES = 3 * sizeof(float) }; /* of a force on a vertex */
 /* Rows of a station count by its samples, so that all stations count alike; a hundred keeps the Gram matrices' entries
@@ -62,6 +63,55 @@ typedef struct sampling {
     su_fit_problem *problem;
 } sampling;
 
+/* ---- one basis: rows of all places as those of one station ---- */
+
+/* The flesh's one basis at the candidates' vertices, in the neutral frame, into rows->basis. */
+static su_status neutral_basis(su_pose_space *space, const su_candidates *points, su_station_rows *rows, su_error *err)
+{
+    int64_t r = space->r, n = space->n;
+    su_place neutral = {0};
+    double *U = NULL, *rotation = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("basis", err, SU_WANT(U, 3 * r * n), SU_WANT(rotation, 4 * n)));
+    SU_GO(su_place_at_pose(space, 0, &neutral, err));
+    SU_GO(su_pose_space_enter(space, &neutral, U, rotation, err));
+    SU_GO(su_rows_basis(r, n, U, points, &rows->basis, err));
+done:
+    su_place_free(&neutral);
+    free(U), free(rotation);
+    return status;
+}
+
+static su_status join_stations(su_pose_space *space, su_fit_problem *problem, su_error *err)
+{
+    const bool measured = problem->station_count > 0 && problem->stations[0].metric;
+    int64_t r = problem->r, width = 3 * (int64_t)problem->points->kind * problem->points->count, samples = 0;
+    su_station_rows all = {.group = -1};
+    su_status status;
+    for (int64_t a = 0; a < problem->station_count; a++) samples += problem->stations[a].samples;
+    SU_GO(SU_ALLOC_ALL("training rows", err, SU_WANT(all.force, samples * width), SU_WANT(all.target, samples * r),
+                       SU_WANT(all.blend, problem->groups)));
+    if (measured) SU_GO(SU_ALLOC(&all.metric, samples * r * r, "training rows", err));
+    SU_GO(neutral_basis(space, problem->points, &all, err));
+    for (int64_t a = 0; a < problem->station_count; a++) {
+        su_station_rows *rows = &problem->stations[a];
+        size_t count = (size_t)rows->samples;
+        memcpy(all.force + all.samples * width, rows->force, count * (size_t)width * sizeof *all.force);
+        memcpy(all.target + all.samples * r, rows->target, count * (size_t)r * sizeof *all.target);
+        if (measured)
+            memcpy(all.metric + all.samples * r * r, rows->metric, count * (size_t)(r * r) * sizeof *all.metric);
+        all.samples += rows->samples;
+        su_station_rows_free(rows);
+    }
+    for (int64_t i = 0; i < problem->groups; i++) all.blend[i] = 1;
+    all.importance = IMPORTANCE / (double)(samples > 0 ? samples : 1);
+    problem->stations[0] = all, problem->station_count = 1;
+    all = (su_station_rows){0};
+done:
+    su_station_rows_free(&all);
+    return status;
+}
+
 /* ---- tets on states ---- */
 
 static su_status state_rows_at(void *context, su_pose_space *space, int worker, int64_t station, su_error *err)
@@ -90,13 +140,14 @@ static su_status linear_rows(const sampling *s, su_error *err)
     rows->importance = IMPORTANCE / (double)states->count; /* all together count like the states */
     SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL, s->norm},
                         s->points, rows, err));
+    SU_GO(neutral_basis(space, s->points, rows, err));
     for (int64_t k = 0; k < rows->samples * space->r; k++) rows->target[k] *= s->training->plan->linear_aim;
 done:
     su_place_free(&neutral);
     return status;
 }
 
-/* A station for each place that has states, and one for their linear forces. */
+/* A station for the states of all places, and one for their linear forces. */
 static su_status state_problem(sampling *s, su_error *err)
 {
     const su_training *training = s->training;
@@ -113,13 +164,12 @@ static su_status state_problem(sampling *s, su_error *err)
     for (int64_t k = 0; k < states->count; k++) {
         if (k > 0 && states->place[k] == states->place[k - 1]) continue;
         SU_GO(add_station(&training->places->place[states->place[k]], problem, err));
-        problem->stations[stations].group = -1;
-        problem->stations[stations].importance = IMPORTANCE / (double)states->count;
         first[stations++] = k;
     }
     first[stations] = states->count;
     s->first = first;
     SU_GO(su_pose_space_each(training->space, stations, state_rows_at, s, training->progress, err));
+    SU_GO(join_stations(training->space, problem, err));
     SU_GO(linear_rows(s, err));
 done:
     free(first), free(norm);
@@ -204,7 +254,8 @@ static su_status vertex_rows_at(void *context, su_pose_space *space, int worker,
                                          .given = given ? given->q + SU_STATES_A_PLACE * a * space->r : NULL,
                                          .spin = places->spin,
                                          .least_field = plan->least_field,
-                                         .least_turn = plan->least_turn};
+                                         .least_turn = plan->least_turn,
+                                         .turned_back = given != NULL};
     (void)worker;
     SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &accelerations, s->points, rows, err));
     rows->importance = IMPORTANCE / (double)(rows->samples + 1);
@@ -216,5 +267,6 @@ su_status su_vertex_problem(const su_training *training, const su_candidates *po
 {
     sampling s = {.training = training, .points = points, .problem = problem};
     SU_TRY(problem_at(training->space, points, training->moving, problem, err));
-    return su_pose_space_each(training->space, training->moving->count, vertex_rows_at, &s, training->progress, err);
+    SU_TRY(su_pose_space_each(training->space, training->moving->count, vertex_rows_at, &s, training->progress, err));
+    return training->states ? join_stations(training->space, problem, err) : SU_OK;
 }

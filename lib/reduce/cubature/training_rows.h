@@ -45,7 +45,7 @@ int64_t su_training_samples(const su_training *training, int64_t candidates);
 su_status su_tet_problem(const su_training *training, const su_candidates *points, int64_t samples,
                          const double *stiffness, su_fit_problem *problem, su_error *err);
 
-/* Accelerations at the moving places. */
+/* Accelerations at the moving places, a station each; with one basis all in one station. */
 su_status su_vertex_problem(const su_training *training, const su_candidates *points, su_fit_problem *problem,
                             su_error *err);
 

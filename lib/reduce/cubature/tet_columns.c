@@ -1,0 +1,81 @@
+#include "reduce/cubature/tet_columns.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 512, WIDEST = 12 }; /* rows a single-precision sum; numbers of a stored force, of a tet's four corners */
+
+void su_point_basis(const su_fit_problem *p, const float *basis, int64_t e, float *B)
+{
+    const int kind = (int)p->points->kind;
+    const int32_t *corner = p->points->corner + e * kind;
+    for (int c = 0; c < kind; c++)
+        memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
+}
+
+void su_apply_metric(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in,
+                     float *out, int64_t stride)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r,
+                station->metric + sample * r * r, (int)r, 0, out, (int)stride);
+}
+
+su_status su_tet_columns(const su_fit_problem *p, int64_t a, int64_t count, const int32_t *candidate, float *out)
+{
+    const su_station_rows *station = &p->stations[a];
+    int64_t r = p->r, rows = station->samples * r;
+    const int width = WIDEST;
+    float *B = malloc((size_t)((WIDEST + count) * r) * sizeof *B), *plain = B + WIDEST * r;
+    if (!B) return SU_AGAIN;
+    for (int64_t k = 0; k < count; k++) {
+        su_point_basis(p, station->basis, candidate[k], B);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
+                    station->force + (int64_t)candidate[k] * width, (int)(p->points->count * width), B, (int)r, 0,
+                    out + k * rows, (int)r);
+    }
+    for (int64_t s = 0; station->metric && s < station->samples; s++) {
+        for (int64_t k = 0; k < count; k++) memcpy(plain + k * r, out + k * rows + s * r, (size_t)r * sizeof *plain);
+        su_apply_metric(station, r, s, count, plain, out + s * r, rows);
+    }
+    free(B);
+    return SU_OK;
+}
+
+su_status su_tet_products(const su_fit_problem *p, int64_t a, int64_t count, const float *some, int64_t size,
+                          const float *all, double *gram, double *dot)
+{
+    int64_t rows = p->stations[a].samples * p->r;
+    const double *target = p->stations[a].target;
+    float *part = malloc((size_t)(count * size) * sizeof *part);
+    if (!part) return SU_AGAIN;
+    memset(gram, 0, (size_t)(count * size) * sizeof *gram);
+    for (int64_t k = 0; k < count; k++) {
+        dot[k] = 0;
+        for (int64_t i = 0; i < rows; i++) dot[k] += some[k * rows + i] * target[i];
+    }
+    for (int64_t from = 0; from < rows; from += ROWS) {
+        int64_t more = rows - from < ROWS ? rows - from : ROWS;
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)more, 1, some + from,
+                    (int)rows, all + from, (int)rows, 0, part, (int)size);
+        for (int64_t i = 0; i < count * size; i++) gram[i] += part[i];
+    }
+    free(part);
+    return SU_OK;
+}
+
+su_status su_tet_residual(const su_fit_problem *p, int64_t a, int64_t first, int64_t samples, const su_column_set *set,
+                          double *residual)
+{
+    int64_t r = p->r, rows = p->stations[a].samples * r, start = first * r, end = (first + samples) * r;
+    memcpy(residual, p->stations[a].target + start, (size_t)(end - start) * sizeof *residual);
+    for (int64_t from = start; from < end; from += ROWS) { /* a block of the residual stays in cache */
+        int64_t to = from + ROWS < end ? from + ROWS : end;
+        for (int64_t k = 0; k < set->count; k++) {
+            const float *column = set->columns + set->slot[k] * rows;
+            double v = set->weights[k];
+            for (int64_t i = from; v != 0 && i < to; i++) residual[i - start] -= v * column[i];
+        }
+    }
+    return SU_OK;
+}
