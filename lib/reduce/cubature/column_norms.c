@@ -8,19 +8,21 @@
 
 enum { WIDEST = 3 * SU_POINT_TET }; /* numbers of a stored force */
 
-/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 14 r). */
+/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 2 r). */
 static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count,
                            float *work, double *sum)
 {
+    const int kind = (int)p->points->kind;
     int64_t r = p->r;
-    const int width = 3 * (int)p->points->kind;
-    float *B = work, *row = work + width * r * count, *measured = row + r * count;
+    float *row = work, *measured = work + r * count;
     memset(sum, 0, (size_t)count * sizeof *sum);
-    for (int64_t e = 0; e < count; e++) su_point_basis(p, station->basis, first + e, B + width * r * e);
     for (int64_t k = 0; k < station->samples; k++) {
+        memset(row, 0, (size_t)(r * count) * sizeof *row);
         for (int64_t e = 0; e < count; e++)
-            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + width * r * e, (int)r,
-                        station->force + (k * p->points->count + first + e) * width, 1, 0, row + r * e, 1);
+            for (int c = 0; c < kind; c++)
+                cblas_sgemv(CblasRowMajor, CblasTrans, 3, (int)r, 1,
+                            station->basis + 3 * r * p->points->corner[(first + e) * kind + c], (int)r,
+                            station->force + ((k * p->points->count + first + e) * kind + c) * 3, 1, 1, row + r * e, 1);
         su_apply_metric(station, r, k, count, row, measured, r);
         for (int64_t e = 0; e < count; e++)
             for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
@@ -29,12 +31,13 @@ static void measured_norms(const su_fit_problem *p, const su_station_rows *stati
 
 static su_status add_measured_norms(const su_fit_problem *p, int threads, double *norm2, su_error *err)
 {
-    enum { CHUNK = 32 };
+    enum { CHUNK = 256 }; /* a metric is packed once for all of them */
     int failed = 0;
 #pragma omp parallel num_threads(threads)
     {
-        float *work = malloc((size_t)((WIDEST + 2) * p->r * CHUNK) * sizeof *work);
-        if (!work) {
+        float *work = malloc((size_t)(2 * p->r * CHUNK) * sizeof *work);
+        double *sum = malloc(CHUNK * sizeof *sum);
+        if (!work || !sum) {
 #pragma omp atomic write
             failed = 1;
         }
@@ -43,14 +46,14 @@ static su_status add_measured_norms(const su_fit_problem *p, int threads, double
             if (!station->metric) continue;
 #pragma omp for schedule(dynamic)
             for (int64_t first = 0; first < p->points->count; first += CHUNK) {
-                double sum[CHUNK];
                 int64_t count = p->points->count - first < CHUNK ? p->points->count - first : CHUNK;
-                if (work) measured_norms(p, station, first, count, work, sum);
-                for (int64_t e = 0; e < count && work; e++)
+                if (!work || !sum) continue;
+                measured_norms(p, station, first, count, work, sum);
+                for (int64_t e = 0; e < count; e++)
                     norm2[a * p->points->count + first + e] = station->importance * sum[e];
             }
         }
-        free(work);
+        free(work), free(sum);
     }
     return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
 }

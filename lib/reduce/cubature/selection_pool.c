@@ -148,15 +148,15 @@ static su_status fill_products(su_pool *pool, int64_t count, const int64_t *slot
  * the last bit. */
 static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, su_error *err)
 {
-    enum { AT_ONCE = 16 };
-    const int64_t stations = pool->problem->station_count, parts = (count + AT_ONCE - 1) / AT_ONCE,
-                  capacity = pool->capacity;
+    enum { TETS_AT_ONCE = 64, VERTICES_AT_ONCE = 16 }; /* metrics are packed for so many; nine numbers a pair */
+    const int64_t few = of_vertices(pool) ? VERTICES_AT_ONCE : TETS_AT_ONCE, stations = pool->problem->station_count,
+                  parts = (count + few - 1) / few, capacity = pool->capacity;
     int failed = 0;
 #pragma omp parallel num_threads(pool->threads)
     {
 #pragma omp for schedule(dynamic)
         for (int64_t part = 0; part < stations * parts; part++) {
-            int64_t first = part % parts * AT_ONCE, more = count - first < AT_ONCE ? count - first : AT_ONCE;
+            int64_t first = part % parts * few, more = count - first < few ? count - first : few;
             if (fill_columns(pool, more, candidate + first, slot + first, part / parts) != SU_OK) {
 #pragma omp atomic write
                 failed = 1;
@@ -164,7 +164,7 @@ static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candida
         }
 #pragma omp for schedule(dynamic)
         for (int64_t part = 0; part < stations * parts; part++) {
-            int64_t first = part % parts * AT_ONCE, more = count - first < AT_ONCE ? count - first : AT_ONCE;
+            int64_t first = part % parts * few, more = count - first < few ? count - first : few;
             if (!failed && fill_products(pool, more, slot + first, part / parts) != SU_OK) {
 #pragma omp atomic write
                 failed = 1;
