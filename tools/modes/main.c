@@ -441,8 +441,8 @@ static const su_option options[] = {
      .argument = "N",
      .low = 0,
      .high = 2000,
-     .help = "modes of each pose, linear ones and derivatives together (default: 0, which is 60), or skinning modes "
-             "(10)."},
+     .help = "modes of one basis (default: 0, which is 100), of each pose, linear ones and derivatives together (60), "
+             "or skinning modes (10)."},
     {.name = "kind",
      .kind = SU_OPT_CHOICE,
      .target = &set.kind,
@@ -663,6 +663,6 @@ int main(int argc, char **argv)
     int status;
     set.sim = su_sim_defaults();
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
-    if (set.r == 0) set.r = set.kind == KIND_SKINNING ? 10 : 60;
+    if (set.r == 0) set.r = set.kind == KIND_SKINNING ? 10 : set.motion.count > 0 ? 100 : 60;
     return su_tool_end(&tool, run(&tool, &set));
 }
