@@ -272,21 +272,26 @@ static void test_parts_are_named(void **state)
     unlink("two.tet.npz");
 }
 
-/* A rod one tet thick, of one short bone: where that is a weapon's the rod is held to its end, and nobody is warned. */
+/* A rod one tet thick, of one short bone: where that is a weapon's the rod is held to its end, and nobody is warned,
+ * but not where bones alone are to hold. */
 static void test_thin_hard_parts(void **state)
 {
     (void)state;
-    static const char *const words[] = {"bone", "staff"};
-    double share[2];
-    for (int k = 0; k < 2; k++) {
+    static const char *const words[] = {"bone", "staff", "staff"}, *const held[] = {"body", "body", "bones"};
+    double share[3];
+    for (int k = 0; k < 3; k++) {
+        char arguments[128];
         write_named_poses("rod.poses.npz", skin_capsule(0.01, 0.4, 8), 1, words[k], 0.02, NULL);
-        assert_int_equal(run(NULL, "rod.poses.npz --method sdf --tets 300 -o rod.tet.npz --stats rod.json"), 0);
+        snprintf(arguments, sizeof arguments,
+                 "rod.poses.npz --method sdf --tets 300 --held %s -o rod.tet.npz --stats rod.json", held[k]);
+        assert_int_equal(run(NULL, arguments), 0);
         json_t *stats = json_load_file("rod.json", 0, NULL);
         share[k] = json_number_value(json_object_get(stats, "held_share"));
         json_decref(stats);
     }
     assert_true(share[0] < 0.3);
     assert_true(share[1] > 0.8);
+    assert_true(share[2] == share[0]);
     unlink("rod.tet.npz");
 }
 

@@ -18,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HELD_BODY, HELD_BONES };
+#define HELD_NAMES "body|bones"
+
 typedef struct options {
-    int method;
+    int method, held;
     int tets;
     double edge_length, grade, follow, seconds, memory;
     const char *bones, *fixed;
@@ -121,7 +124,8 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
         for (int64_t v = 0; v < poses->nbar; v++)
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
-    if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, hard));
+    if (!o->bones) SU_GO(rig_kept_flesh(tool, poses, &rig, &o->keep, tet, hard));
+    if (!o->bones && o->held == HELD_BODY) SU_GO(rig_hard_cores(tool, poses, &rig, mesh, tet, hard));
     for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= hard[v];
     if (!o->bones) SU_GO(rig_foreign_flesh(tool, poses, tet, surface->diagonal, &foreign));
     su_held_bones by = {.count = rig.count,
@@ -341,6 +345,13 @@ static const su_option table[] = {
      .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds "
              "and shells that slide "
              "may be up to F times finer than others (default 3; 1: uniform tets)."},
+    {.name = "held",
+     .kind = SU_OPT_CHOICE,
+     .target = &o.held,
+     .argument = "WHAT",
+     .choices = HELD_NAMES,
+     .help = "What is held: what bones pass through and the inside of what the names of joints call hard, as skulls, "
+             "hands and feet (body, the default), or what bones pass through alone (bones)."},
     {.name = "free",
      .kind = SU_OPT_LIST,
      .target = &o.free_bones,

@@ -187,8 +187,26 @@ done:
     return status;
 }
 
-su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
-                         const su_tets *mesh, const su_tet *tet, uint8_t *hard)
+su_status rig_kept_flesh(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
+                         const su_tet *tet, uint8_t *kept)
+{
+    su_error *err = &tool->err;
+    double *joint = NULL, *skin = NULL, *flesh = NULL;
+    su_status status = SU_OK;
+    if (keep->count == 0) return SU_OK;
+    if (!poses->weights || !bones->holds)
+        return su_fail(err, SU_INPUT, "%s: has no joints, --keep cannot be met", tool->inputs.items[0]);
+    SU_GO(SU_ALLOC_ALL("joints", err, SU_WANT(joint, poses->B), SU_WANT(skin, poses->nbar), SU_WANT(flesh, tet->n)));
+    SU_GO(match_kept(tool, poses, keep, joint));
+    su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
+    for (int64_t v = 0; v < tet->n; v++) kept[v] |= flesh[v] > FOLLOWS;
+done:
+    free(joint), free(skin), free(flesh);
+    return status;
+}
+
+su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_tets *mesh,
+                         const su_tet *tet, uint8_t *hard)
 {
     su_error *err = &tool->err;
     double *joint = NULL, *carried = NULL, *skin = NULL, *flesh = NULL;
@@ -196,19 +214,10 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
     int64_t cores = 0;
     bool any = false;
     su_status status = SU_OK;
-    if (!poses->weights || !bones->holds)
-        return keep->count ? su_fail(err, SU_INPUT, "%s: has no joints, --keep cannot be met", tool->inputs.items[0])
-                           : SU_OK;
-    SU_GO(SU_ALLOC(&joint, poses->B, "joints", err));
-    SU_GO(SU_ALLOC(&carried, poses->B, "joints", err));
+    if (!poses->weights || !bones->holds) return SU_OK;
+    SU_GO(SU_ALLOC_ALL("joints", err, SU_WANT(joint, poses->B), SU_WANT(carried, poses->B), SU_WANT(skin, poses->nbar),
+                       SU_WANT(flesh, mesh->n)));
     SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
-    SU_GO(SU_ALLOC(&skin, poses->nbar, "joints", err));
-    SU_GO(SU_ALLOC(&flesh, mesh->n, "joints", err));
-    if (keep->count) {
-        SU_GO(match_kept(tool, poses, keep, joint));
-        su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
-        for (int64_t v = 0; v < mesh->n; v++) hard[v] |= flesh[v] > FOLLOWS;
-    }
     for (int64_t b = 0; b < poses->B; b++) names[b] = name_of(poses, b);
     su_joints_carry(poses->nbar, poses->B, poses->weights, carried);
     su_joint_stiffness(poses->B, names, poses->bone_parent, carried, joint);

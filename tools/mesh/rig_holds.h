@@ -32,9 +32,13 @@ su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface 
 su_status rig_foreign_flesh(su_tool *tool, const su_poses *poses, const su_tet *tet, double diagonal,
                             uint8_t **foreign);
 
+/* Marks in kept (n) all flesh of the joints that match a pattern of `keep`. SU_INPUT where a pattern has none. */
+su_status rig_kept_flesh(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
+                         const su_tet *tet, uint8_t *kept);
+
 /* Marks in hard (n) the flesh deep inside what the names of joints call hard (rig/joint_names.h), unless --free
- * releases it, and all flesh of the joints that match a pattern of `keep`. */
-su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
-                         const su_tets *mesh, const su_tet *tet, uint8_t *hard);
+ * releases it. */
+su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_tets *mesh,
+                         const su_tet *tet, uint8_t *hard);
 
 #endif
