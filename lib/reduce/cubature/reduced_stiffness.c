@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TOGETHER = 48 }; /* columns of a product at once */
+
 static su_status stiffness_at(su_pose_space *space, const double *y, const double *U, double *out, su_error *err)
 {
     int64_t r = space->r, n = space->n, count = space->elastic.free_count, size = 3 * count;
@@ -24,29 +26,38 @@ static su_status stiffness_at(su_pose_space *space, const double *y, const doubl
             for (int i = 0; i < 3; i++)
                 columns[k * size + 3 * f + i] = U[3 * (k * n + space->elastic.free_vertex[f]) + i];
     SU_GO(su_sparse_multiply_many(&K, r, columns, products, space->threads, err));
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, columns, (int)size, products,
-                (int)size, 0, out, (int)r);
+    for (int64_t j = 0; j < r; j += TOGETHER) { /* columns down to the diagonal: it is symmetric */
+        int64_t some = r - j < TOGETHER ? r - j : TOGETHER;
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(j + some), (int)some, (int)size, 1, columns,
+                    (int)size, products + j * size, (int)size, 0, out + j, (int)r);
+    }
     for (int64_t i = 0; i < r; i++)
-        for (int64_t j = 0; j < i; j++) out[i * r + j] = out[j * r + i] = 0.5 * (out[i * r + j] + out[j * r + i]);
+        for (int64_t j = 0; j < i; j++) out[i * r + j] = out[j * r + i];
 done:
     free(columns), free(products);
     su_sparse_free(&K);
     return status;
 }
 
-su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, su_error *err)
+/* Eigenpairs of (V, U'MU), V overwritten. */
+static su_status pairs_with_mass(const su_pose_space *space, const double *U, double *V, double *l, su_error *err)
 {
     int64_t r = space->r;
+    if (space->basis->f > 0) return su_eigen_symmetric(r, V, l, err); /* of motion: U'MU = 1 however it is turned */
     double *G;
     SU_TRY(SU_ALLOC(&G, r * r, "sample states", err));
-    su_status status;
-    SU_GO(stiffness_at(space, y, U, V, err));
-    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err));
-    SU_GO(su_eigen_generalized(r, V, G, l, "the basis has dependent columns", err));
-    for (int64_t k = 0; k < r; k++) su_eigen_fix_sign(r, V + k * r);
-done:
+    su_status status = su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err);
+    if (status == SU_OK) status = su_eigen_generalized(r, V, G, l, "the basis has dependent columns", err);
     free(G);
     return status;
+}
+
+su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, su_error *err)
+{
+    SU_TRY(stiffness_at(space, y, U, V, err));
+    SU_TRY(pairs_with_mass(space, U, V, l, err));
+    for (int64_t k = 0; k < space->r; k++) su_eigen_fix_sign(space->r, V + k * space->r);
+    return SU_OK;
 }
 
 su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err)
