@@ -2,10 +2,13 @@
 #include "core/threads.h"
 #include "reduce/align/align.h"
 #include "reduce/cubature/cubature.h"
+#include "core/random.h"
 #include "reduce/cubature/elastic_rows.h"
+#include "reduce/cubature/inertia_rows.h"
 #include "reduce/cubature/pose_space.h"
 #include "reduce/cubature/reduced_stiffness.h"
 #include "reduce/cubature/selection.h"
+#include "reduce/cubature/vertex_columns.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -295,11 +298,114 @@ static void errors_at_states_are_displacements(void **state)
     free(U), free(rotation), free(y), free(ones), free(weight);
 }
 
+/* Columns of vertices are kept in factors: products, those with the target, and residuals are those of the columns
+ * themselves, over more samples than one single-precision sum takes. */
+static void vertices_multiply_in_factors(void **state)
+{
+    enum { VERTICES = 9, SAMPLES = 700, LATER = 600, SOME = 2 };
+    int32_t list[VERTICES];
+    for (int32_t k = 0; k < VERTICES; k++) list[k] = k;
+    su_candidates points = {SU_POINT_VERTEX, VERTICES, VERTICES, list, list, list};
+    su_random random = su_random_seed(5, 1);
+    su_station_rows rows = {.samples = SAMPLES,
+                            .basis = calloc(VERTICES * 3 * R, sizeof(float)),
+                            .force = calloc(SAMPLES * VERTICES * 3, sizeof(float)),
+                            .target = calloc(SAMPLES * R, sizeof(double))};
+    for (int k = 0; k < VERTICES * 3 * R; k++) rows.basis[k] = (float)su_random_normal(&random);
+    for (int k = 0; k < SAMPLES * VERTICES * 3; k++) rows.force[k] = (float)su_random_normal(&random);
+    for (int k = 0; k < SAMPLES * R; k++) rows.target[k] = su_random_normal(&random);
+    su_fit_problem p = {.r = R, .groups = 1, .station_count = 1, .points = &points, .stations = &rows};
+    double *A = calloc(VERTICES * SAMPLES * R, sizeof *A), size = SAMPLES * R;
+    for (int e = 0; e < VERTICES; e++)
+        for (int k = 0; k < SAMPLES * R; k++)
+            for (int i = 0; i < 3; i++)
+                A[e * SAMPLES * R + k] +=
+                    (double)rows.force[(k / R * VERTICES + e) * 3 + i] * rows.basis[(3 * e + i) * R + k % R];
+    float *columns = calloc((size_t)(VERTICES * su_vertex_column_size(&p, 0)), sizeof *columns);
+    double gram[SOME * VERTICES], dot[SOME], *residual = calloc(SAMPLES * R, sizeof *residual);
+    su_vertex_columns(&p, 0, VERTICES, list, columns);
+    assert_int_equal(su_vertex_products(&p, 0, SOME, columns, VERTICES, columns, gram, dot), SU_OK);
+    for (int e = 0; e < SOME; e++) {
+        double expected = 0;
+        for (int k = 0; k < SAMPLES * R; k++) expected += A[e * SAMPLES * R + k] * rows.target[k];
+        assert_true(fabs(dot[e] - expected) < 1e-6 * size);
+        for (int g = 0; g < VERTICES; g++) {
+            expected = 0;
+            for (int k = 0; k < SAMPLES * R; k++) expected += A[e * SAMPLES * R + k] * A[g * SAMPLES * R + k];
+            assert_true(fabs(gram[e * VERTICES + g] - expected) < 1e-6 * size);
+        }
+    }
+    const int64_t slot[SOME] = {7, 3};
+    const double weights[SOME] = {0.5, 2};
+    const su_column_set set = {SOME, slot, weights, columns};
+    assert_int_equal(su_vertex_residual(&p, 0, LATER, SAMPLES - LATER, &set, residual), SU_OK);
+    for (int k = 0; k < (SAMPLES - LATER) * R; k++) {
+        double expected = rows.target[LATER * R + k];
+        for (int m = 0; m < SOME; m++) expected -= weights[m] * A[slot[m] * SAMPLES * R + LATER * R + k];
+        assert_true(fabs(residual[k] - expected) < 1e-5);
+    }
+    su_station_rows_free(&rows);
+    free(A), free(columns), free(residual);
+    (void)state;
+}
+
+/* One basis turned to a bent pose: rows are turned back, so that the basis of the neutral frame makes of them what the
+ * turned one makes of the forces there; all tets then meet the target, and all vertices. */
+static void rows_of_bent_poses_are_of_one_basis(void **state)
+{
+    enum { STATES = 2 };
+    fixture *f = *state;
+    su_basis one = f->beam.basis;
+    su_pose_space space;
+    su_place bent, neutral;
+    one.m = 1;
+    assert_int_equal(
+        su_pose_space_create(&space, &f->beam.tet, &f->beam.fit, &one, SU_NEOHOOKEAN, SU_COROTATED, 1, NULL), SU_OK);
+    int64_t n = space.n;
+    double *U = calloc((size_t)(3 * R * n), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation),
+           *ones = calloc((size_t)space.t, sizeof *ones), K0[R * R], norm[R * R], q[STATES * R] = {0};
+    for (int64_t k = 0; k < space.t; k++) ones[k] = 1;
+    q[0] = 1e-2, q[R + 1] = -2e-2;
+    assert_int_equal(su_place_at_pose(&space, 0, &neutral, NULL), SU_OK);
+    assert_int_equal(su_place_at_pose(&space, 1, &bent, NULL), SU_OK);
+    assert_int_equal(su_place_stiffness(&space, &neutral, K0, NULL), SU_OK);
+    assert_int_equal(su_displacement_norm(&space, 0.5, norm, NULL), SU_OK);
+    su_station_rows tets = {.blend = calloc(1, sizeof(double)), .group = -1, .importance = 1};
+    tets.blend[0] = 1;
+    assert_int_equal(
+        su_state_rows(&space, &bent, STATES, q, (su_force_part){SU_FORCE_REMAINDER, K0, norm}, &f->tets, &tets, NULL),
+        SU_OK);
+    su_candidates vertices = {SU_POINT_VERTEX, n, n, f->all_vertices, f->all_vertices, f->all_vertices};
+    su_station_rows inertia = {.blend = calloc(1, sizeof(double)), .group = -1, .importance = 1};
+    inertia.blend[0] = 1;
+    su_inertia_sampling sampling = {
+        .states = {.samples = STATES}, .given = q, .spin = 0.1, .least_field = 0.05, .turned_back = true};
+    assert_int_equal(su_inertia_rows(&space, &bent, NULL, &sampling, &vertices, &inertia, NULL), SU_OK);
+    assert_int_equal(su_pose_space_enter(&space, &neutral, U, rotation, NULL), SU_OK);
+    assert_int_equal(su_rows_basis(R, n, U, &f->tets, &tets.basis, NULL), SU_OK);
+    assert_int_equal(su_rows_basis(R, n, U, &vertices, &inertia.basis, NULL), SU_OK);
+    su_fit_problem of_tets = {.r = R, .groups = 1, .station_count = 1, .points = &f->tets, .stations = &tets},
+                   of_vertices = {.r = R, .groups = 1, .station_count = 1, .points = &vertices, .stations = &inertia};
+    su_error_pair error;
+    assert_int_equal(su_fit_errors(&of_tets, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
+    assert_true(error.rms > 1e-3);
+    assert_int_equal(su_fit_errors(&of_tets, space.t, f->all_tets, ones, 2, &error, NULL), SU_OK);
+    assert_true(error.rms < 1e-5);
+    assert_int_equal(su_fit_errors(&of_vertices, n, f->all_vertices, ones, 2, &error, NULL), SU_OK);
+    assert_true(inertia.samples > 9 && error.rms < 1e-5);
+    su_station_rows_free(&tets), su_station_rows_free(&inertia);
+    su_place_free(&bent), su_place_free(&neutral);
+    su_pose_space_free(&space);
+    free(U), free(rotation), free(ones);
+}
+
 int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
+        cmocka_unit_test(vertices_multiply_in_factors),
+        cmocka_unit_test_setup_teardown(rows_of_bent_poses_are_of_one_basis, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(errors_at_states_are_displacements, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(a_set_that_cannot_grow_ends, make_fixture, free_fixture),
