@@ -1,10 +1,11 @@
 /* A few points that stand for a sum over all of them: the fitting problem behind cubature of elastic and of inertial
  * forces (PSSD eq. 17-25; An, Kim and James 2008).
  *
- * A station is a place in pose space with a basis and some sample states. A candidate (a tet or a vertex) contributes
- * to each sample a reduced force U_e' f_e; summed over all points these give the target. Wanted are a small set C and
- * weights V (groups, C), V >= 0, such that at every station, whose weights are blend' V, the weighted sum over C comes
- * near the target. Groups are the example poses, blend their w+; or there is one group. */
+ * A station is a place in pose space with a basis and some sample states, or all places where these have one basis. A
+ * candidate (a tet or a vertex) contributes to each sample a reduced force U_e' f_e; summed over all points these give
+ * the target. Wanted are a small set C and weights V (groups, C), V >= 0, such that at every station, whose weights are
+ * blend' V, the weighted sum over C comes near the target. Groups are the example poses, blend their w+; or there is
+ * one group. */
 #ifndef SU_REDUCE_FIT_PROBLEM_H
 #define SU_REDUCE_FIT_PROBLEM_H
 
