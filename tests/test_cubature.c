@@ -127,7 +127,7 @@ static void few_tets_reach_two_per_cent(void **state)
     for (int64_t k = 0; k < M * set.count; k++) assert_true(set.weights[k] >= 0);
     const double amplitudes[] = {0.025, 0.05, 0.075};
     for (int k = 0; k < 3; k++) {
-        su_fit_problem fresh = make_problem(f, 20, 99, amplitudes[k], 1);
+        su_fit_problem fresh = make_problem(f, 80, 99, amplitudes[k], 1);
         su_error_pair errors[2 * M];
         assert_int_equal(su_fit_errors(&fresh, set.count, set.chosen, set.weights, 2, errors, NULL), SU_OK);
         printf("# fresh at %.3f:", amplitudes[k]);
