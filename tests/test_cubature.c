@@ -1,6 +1,7 @@
 #include "beam_space.h"
 #include "core/threads.h"
 #include "reduce/align/align.h"
+#include "reduce/cubature/columns.h"
 #include "reduce/cubature/cubature.h"
 #include "core/random.h"
 #include "reduce/cubature/elastic_rows.h"
@@ -8,7 +9,6 @@
 #include "reduce/cubature/pose_space.h"
 #include "reduce/cubature/reduced_stiffness.h"
 #include "reduce/cubature/selection.h"
-#include "reduce/cubature/vertex_columns.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -321,10 +321,10 @@ static void vertices_multiply_in_factors(void **state)
             for (int i = 0; i < 3; i++)
                 A[e * SAMPLES * R + k] +=
                     (double)rows.force[(k / R * VERTICES + e) * 3 + i] * rows.basis[(3 * e + i) * R + k % R];
-    float *columns = calloc((size_t)(VERTICES * su_vertex_column_size(&p, 0)), sizeof *columns);
+    float *columns = calloc((size_t)(VERTICES * su_vertex_columns.size(&p, 0)), sizeof *columns);
     double gram[SOME * VERTICES], dot[SOME], *residual = calloc(SAMPLES * R, sizeof *residual);
-    su_vertex_columns(&p, 0, VERTICES, list, columns);
-    assert_int_equal(su_vertex_products(&p, 0, SOME, columns, VERTICES, columns, gram, dot), SU_OK);
+    assert_int_equal(su_vertex_columns.make(&p, 0, VERTICES, list, columns), SU_OK);
+    assert_int_equal(su_vertex_columns.products(&p, 0, SOME, columns, VERTICES, columns, gram, dot), SU_OK);
     for (int e = 0; e < SOME; e++) {
         double expected = 0;
         for (int k = 0; k < SAMPLES * R; k++) expected += A[e * SAMPLES * R + k] * rows.target[k];
@@ -338,7 +338,7 @@ static void vertices_multiply_in_factors(void **state)
     const int64_t slot[SOME] = {7, 3};
     const double weights[SOME] = {0.5, 2};
     const su_column_set set = {SOME, slot, weights, columns};
-    assert_int_equal(su_vertex_residual(&p, 0, LATER, SAMPLES - LATER, &set, residual), SU_OK);
+    assert_int_equal(su_vertex_columns.residual(&p, 0, LATER, SAMPLES - LATER, &set, residual), SU_OK);
     for (int k = 0; k < (SAMPLES - LATER) * R; k++) {
         double expected = rows.target[LATER * R + k];
         for (int m = 0; m < SOME; m++) expected -= weights[m] * A[slot[m] * SAMPLES * R + LATER * R + k];

@@ -1,59 +1,43 @@
 #include "reduce/cubature/column_norms.h"
 
-#include "reduce/cubature/tet_columns.h"
+#include "reduce/cubature/columns.h"
 
 #include <cblas.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { WIDEST = 3 * SU_POINT_TET }; /* numbers of a stored force */
 
-/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 2 r). */
-static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count,
-                           float *work, double *sum)
+/* norm2 (count): squared lengths of columns from candidate `first` on, made for that. */
+static su_status measured_norms(const su_fit_problem *p, int64_t a, int64_t first, int64_t count, double *norm2)
 {
-    const int kind = (int)p->points->kind;
-    int64_t r = p->r;
-    float *row = work, *measured = work + r * count;
-    memset(sum, 0, (size_t)count * sizeof *sum);
-    for (int64_t k = 0; k < station->samples; k++) {
-        memset(row, 0, (size_t)(r * count) * sizeof *row);
-        for (int64_t e = 0; e < count; e++)
-            for (int c = 0; c < kind; c++)
-                cblas_sgemv(CblasRowMajor, CblasTrans, 3, (int)r, 1,
-                            station->basis + 3 * r * p->points->corner[(first + e) * kind + c], (int)r,
-                            station->force + ((k * p->points->count + first + e) * kind + c) * 3, 1, 1, row + r * e, 1);
-        su_apply_metric(station, r, k, count, row, measured, r);
-        for (int64_t e = 0; e < count; e++)
-            for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
+    const su_columns *columns = &su_tet_columns; /* which alone have metrics */
+    int64_t size = columns->size(p, a);
+    float *column = malloc((size_t)(count * size + 1) * sizeof *column);
+    int32_t *candidate = malloc((size_t)count * sizeof *candidate);
+    su_status status = column && candidate ? SU_OK : SU_AGAIN;
+    for (int64_t e = 0; e < count && candidate; e++) candidate[e] = (int32_t)(first + e);
+    if (status == SU_OK) status = columns->make(p, a, count, candidate, column);
+    for (int64_t e = 0; e < count && status == SU_OK; e++) {
+        double sum = 0;
+        for (int64_t i = 0; i < size; i++) sum += (double)column[e * size + i] * column[e * size + i];
+        norm2[e] = p->stations[a].importance * sum;
     }
+    free(column), free(candidate);
+    return status;
 }
 
 static su_status add_measured_norms(const su_fit_problem *p, int threads, double *norm2, su_error *err)
 {
-    enum { CHUNK = 256 }; /* a metric is packed once for all of them */
+    enum { CHUNK = 64 }; /* a metric is packed once for all of them */
+    const int64_t count = p->points->count, parts = (count + CHUNK - 1) / CHUNK;
     int failed = 0;
-#pragma omp parallel num_threads(threads)
-    {
-        float *work = malloc((size_t)(2 * p->r * CHUNK) * sizeof *work);
-        double *sum = malloc(CHUNK * sizeof *sum);
-        if (!work || !sum) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t part = 0; part < p->station_count * parts; part++) {
+        int64_t a = part / parts, first = part % parts * CHUNK, more = count - first < CHUNK ? count - first : CHUNK;
+        if (p->stations[a].metric && measured_norms(p, a, first, more, norm2 + a * count + first) != SU_OK) {
 #pragma omp atomic write
             failed = 1;
         }
-        for (int64_t a = 0; a < p->station_count; a++) {
-            const su_station_rows *station = &p->stations[a];
-            if (!station->metric) continue;
-#pragma omp for schedule(dynamic)
-            for (int64_t first = 0; first < p->points->count; first += CHUNK) {
-                int64_t count = p->points->count - first < CHUNK ? p->points->count - first : CHUNK;
-                if (!work || !sum) continue;
-                measured_norms(p, station, first, count, work, sum);
-                for (int64_t e = 0; e < count; e++)
-                    norm2[a * p->points->count + first + e] = station->importance * sum[e];
-            }
-        }
-        free(work), free(sum);
     }
     return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
 }

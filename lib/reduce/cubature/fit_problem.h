@@ -34,14 +34,6 @@ typedef struct su_fit_problem {
     su_station_rows *stations;
 } su_fit_problem;
 
-/* Some of the columns of a station that are kept one a slot. */
-typedef struct su_column_set {
-    int64_t count;
-    const int64_t *slot;   /* (count); NULL: the first ones */
-    const double *weights; /* (count) */
-    const float *columns;
-} su_column_set;
-
 typedef struct su_error_pair {
     double mean, rms; /* of |difference| / |force| over the samples of a station */
 } su_error_pair;

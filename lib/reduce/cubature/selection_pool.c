@@ -1,10 +1,9 @@
 #include "reduce/cubature/selection_pool.h"
 
 #include "core/memory.h"
-#include "linalg/nnls.h"
 #include "geometry/vector.h"
-#include "reduce/cubature/tet_columns.h"
-#include "reduce/cubature/vertex_columns.h"
+#include "linalg/nnls.h"
+#include "reduce/cubature/columns.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -18,11 +17,12 @@ static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->s
 
 static bool of_vertices(const su_pool *pool) { return pool->problem->points->kind == SU_POINT_VERTEX; }
 
-/* Numbers of a column as it is kept. */
-static int64_t column_size(const su_pool *pool, int64_t a)
+static const su_columns *columns_of(const su_pool *pool)
 {
-    return of_vertices(pool) ? su_vertex_column_size(pool->problem, a) : rows_of(pool, a);
+    return of_vertices(pool) ? &su_vertex_columns : &su_tet_columns;
 }
+
+static int64_t column_size(const su_pool *pool, int64_t a) { return columns_of(pool)->size(pool->problem, a); }
 
 static void normal_free(su_pool_normal *n);
 
@@ -59,13 +59,6 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 }
 
 /* ---- columns ---- */
-
-/* What is left of a sum whose other terms cancel; weights that move less than this, squared and relative, stand still;
- * and what is added to the diagonal of a normal matrix of single-precision columns: a share of its largest entry, and
- * of its own, tenfold until there is a factor. */
-static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
-
-static int width_of(const su_fit_problem *p) { return 3 * (int)p->points->kind; }
 
 void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot)
 {
@@ -110,11 +103,7 @@ static su_status fill_columns(su_pool *pool, int64_t count, const int32_t *candi
 {
     int64_t length = column_size(pool, a);
     float *fresh = malloc((size_t)(count * length) * sizeof *fresh);
-    su_status status = fresh ? SU_OK : SU_AGAIN;
-    if (status == SU_OK && of_vertices(pool))
-        su_vertex_columns(pool->problem, a, count, candidate, fresh);
-    else if (status == SU_OK)
-        status = su_tet_columns(pool->problem, a, count, candidate, fresh);
+    su_status status = fresh ? columns_of(pool)->make(pool->problem, a, count, candidate, fresh) : SU_AGAIN;
     for (int64_t k = 0; k < count && status == SU_OK; k++)
         memcpy(pool->columns[a] + slot[k] * length, fresh + k * length, (size_t)length * sizeof *fresh);
     free(fresh);
@@ -131,10 +120,7 @@ static su_status fill_products(su_pool *pool, int64_t count, const int64_t *slot
     if (status == SU_OK) {
         for (int64_t k = 0; k < count; k++)
             memcpy(some + k * length, pool->columns[a] + slot[k] * length, (size_t)length * sizeof *some);
-        if (of_vertices(pool))
-            status = su_vertex_products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
-        else
-            status = su_tet_products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
+        status = columns_of(pool)->products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
     }
     for (int64_t k = 0; k < count && status == SU_OK; k++) {
         memcpy(pool->gram[a] + slot[k] * pool->capacity, gram + k * size, (size_t)size * sizeof *gram);
@@ -165,7 +151,7 @@ static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candida
 #pragma omp for schedule(dynamic)
         for (int64_t part = 0; part < stations * parts; part++) {
             int64_t first = part % parts * few, more = count - first < few ? count - first : few;
-            if (!failed && fill_products(pool, more, slot + first, part / parts) != SU_OK) {
+            if (fill_products(pool, more, slot + first, part / parts) != SU_OK) {
 #pragma omp atomic write
                 failed = 1;
             }
@@ -216,6 +202,11 @@ done:
 }
 
 /* ---- weights ---- */
+
+/* What is left of a sum whose other terms cancel; weights that move less than this, squared and relative, stand still;
+ * and what is added to the diagonal of a normal matrix of single-precision columns: a share of its largest entry, and
+ * of its own, tenfold until there is a factor. */
+static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
 
 static void normal_free(su_pool_normal *n)
 {
@@ -368,7 +359,7 @@ static su_status unit_residual(su_pool *pool, const int64_t unit[3], int64_t cou
     int64_t r = p->r;
     float *back = pool->residual[unit[0]] + unit[1] * r;
     const su_column_set set = {count, slot, weights, pool->columns[unit[0]]};
-    SU_TRY((of_vertices(pool) ? su_vertex_residual : su_tet_residual)(p, unit[0], unit[1], unit[2], &set, residual));
+    SU_TRY(columns_of(pool)->residual(p, unit[0], unit[1], unit[2], &set, residual));
     sums[0] = sums[1] = 0;
     for (int64_t k = 0; k < unit[2]; k++, back += r) {
         const double *own = residual + k * r;
@@ -475,7 +466,7 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
     const su_station_rows *station = &p->stations[a];
     const int32_t *corners = p->points->corner;
     const int kind = (int)p->points->kind;
-    int64_t width = width_of(p), size = 3 * p->points->vertex_count, candidates = p->points->count;
+    int64_t width = 3 * kind, size = 3 * p->points->vertex_count, candidates = p->points->count;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
                 pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
     memset(out, 0, (size_t)candidates * sizeof *out);

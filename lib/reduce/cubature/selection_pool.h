@@ -24,7 +24,7 @@ typedef struct su_pool {
     int32_t *candidate;    /* (capacity) of each slot, -1: free */
     int32_t *slot_of;      /* (candidates) -1: none */
     unsigned char *kept;   /* (capacity) */
-    float **columns;       /* [station] (capacity, samples r), of vertices in factors (vertex_columns.h) */
+    float **columns;       /* [station] (capacity, samples r), of vertices in factors (columns.h) */
     double **gram;         /* [station] (capacity, capacity) */
     double **dot;          /* [station] (capacity) column . target */
     float **residual;      /* [station] (samples, r), set by su_pool_residual, times the metric where there is one */

@@ -140,7 +140,9 @@ static su_status linear_rows(const sampling *s, su_error *err)
     rows->importance = IMPORTANCE / (double)states->count; /* all together count like the states */
     SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL, s->norm},
                         s->points, rows, err));
-    SU_GO(neutral_basis(space, s->points, rows, err));
+    int64_t size = 3 * space->r * s->points->vertex_count; /* of the same basis as the states' station */
+    SU_GO(SU_ALLOC(&rows->basis, size, "basis", err));
+    memcpy(rows->basis, s->problem->stations[0].basis, (size_t)size * sizeof *rows->basis);
     for (int64_t k = 0; k < rows->samples * space->r; k++) rows->target[k] *= s->training->plan->linear_aim;
 done:
     su_place_free(&neutral);

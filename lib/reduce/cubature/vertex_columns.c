@@ -1,4 +1,4 @@
-#include "reduce/cubature/vertex_columns.h"
+#include "reduce/cubature/columns.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@ enum { ROWS = 512 }; /* samples a single-precision sum */
 
 static int64_t row_length(const su_fit_problem *p, int64_t station) { return p->r + p->stations[station].samples; }
 
-int64_t su_vertex_column_size(const su_fit_problem *p, int64_t station) { return 3 * row_length(p, station); }
+static int64_t size(const su_fit_problem *p, int64_t station) { return 3 * row_length(p, station); }
 
-void su_vertex_columns(const su_fit_problem *p, int64_t station, int64_t count, const int32_t *candidate, float *out)
+static su_status make(const su_fit_problem *p, int64_t station, int64_t count, const int32_t *candidate, float *out)
 {
     const su_station_rows *rows = &p->stations[station];
     int64_t length = row_length(p, station), r = p->r;
@@ -20,6 +20,7 @@ void su_vertex_columns(const su_fit_problem *p, int64_t station, int64_t count, 
         for (int64_t k = 0; k < rows->samples; k++, f += 3 * p->points->count)
             for (int i = 0; i < 3; i++) out[i * length + r + k] = f[i];
     }
+    return SU_OK;
 }
 
 /* sum_ij of the products of the 3 x 3 blocks of a and b (3, stride). */
@@ -59,28 +60,28 @@ static su_status targets(const su_fit_problem *p, int64_t station, int64_t count
     return SU_OK;
 }
 
-su_status su_vertex_products(const su_fit_problem *p, int64_t station, int64_t count, const float *some, int64_t size,
-                             const float *all, double *gram, double *dot)
+static su_status products(const su_fit_problem *p, int64_t station, int64_t count, const float *some, int64_t total,
+                          const float *all, double *gram, double *dot)
 {
-    const int length = (int)row_length(p, station), r = (int)p->r, from = (int)(3 * count), to = (int)(3 * size);
-    float *U = malloc((size_t)(2 * 9 * count * size) * sizeof *U), *f = U + 9 * count * size;
+    const int length = (int)row_length(p, station), r = (int)p->r, from = (int)(3 * count), to = (int)(3 * total);
+    float *U = malloc((size_t)(2 * 9 * count * total) * sizeof *U), *f = U + 9 * count * total;
     if (!U) return SU_AGAIN;
-    memset(gram, 0, (size_t)(count * size) * sizeof *gram);
+    memset(gram, 0, (size_t)(count * total) * sizeof *gram);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, from, to, r, 1, some, length, all, length, 0, U, to);
     for (int first = r; first < length; first += ROWS) {
         int more = length - first < ROWS ? length - first : ROWS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, from, to, more, 1, some + first, length, all + first,
                     length, 0, f, to);
         for (int64_t k = 0; k < count; k++)
-            for (int64_t l = 0; l < size; l++)
-                gram[k * size + l] += block_product(U + 3 * (k * to + l), f + 3 * (k * to + l), to);
+            for (int64_t l = 0; l < total; l++)
+                gram[k * total + l] += block_product(U + 3 * (k * to + l), f + 3 * (k * to + l), to);
     }
     free(U);
     return targets(p, station, count, some, dot);
 }
 
-su_status su_vertex_residual(const su_fit_problem *p, int64_t station, int64_t first, int64_t samples,
-                             const su_column_set *set, double *residual)
+static su_status take_off(const su_fit_problem *p, int64_t station, int64_t first, int64_t samples,
+                          const su_column_set *set, double *residual)
 {
     int64_t length = row_length(p, station), r = p->r, rows = 3 * set->count;
     double *U = malloc((size_t)(rows * (r + samples) + 1) * sizeof *U), *f = U + rows * r;
@@ -94,3 +95,5 @@ su_status su_vertex_residual(const su_fit_problem *p, int64_t station, int64_t f
     free(U);
     return SU_OK;
 }
+
+const su_columns su_vertex_columns = {size, make, products, take_off};
