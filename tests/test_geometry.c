@@ -251,14 +251,14 @@ static void test_intersections(void **state)
 
 /* ---- held vertices: in a capsule along y ---- */
 
-static su_flesh capsule_flesh(void)
+static su_flesh capsule_flesh(int64_t tets)
 {
     skin s = skin_capsule(0.05, 0.4, 12);
     su_surface surface = surface_of(&s);
     su_flesh_settings settings = su_flesh_defaults();
     su_flesh flesh;
     su_error err = {0};
-    settings.method = SU_MESH_SDF, settings.tets = 5000;
+    settings.method = SU_MESH_SDF, settings.tets = tets;
     if (su_flesh_build(&surface, &settings, &flesh, &err)) fail_msg("%s", err.text);
     su_surface_free(&surface);
     return flesh;
@@ -267,7 +267,7 @@ static su_flesh capsule_flesh(void)
 static void test_bones_hold_what_they_pass_through(void **state)
 {
     (void)state;
-    su_flesh flesh = capsule_flesh();
+    su_flesh flesh = capsule_flesh(5000);
     double segments[] = {0, 0.0, 0, 0, 0.2, 0, 0, 0.2, 0, 0, 0.4, 0};
     su_held_bones bones = {.count = 2, .segments = segments};
     su_held held;
@@ -308,10 +308,35 @@ static void test_bones_hold_what_they_pass_through(void **state)
     su_flesh_free(&flesh);
 }
 
+/* A bone is a fifth of its depth thick, and not as thin as the mesh is fine. */
+static void test_bones_are_thick_in_fine_meshes(void **state)
+{
+    (void)state;
+    su_flesh flesh = capsule_flesh(60000);
+    double segment[] = {0, 0.1, 0, 0, 0.3, 0};
+    su_held_bones bones = {.count = 1, .segments = segment};
+    su_held held;
+    su_error err = {0};
+    int64_t inside = 0;
+    assert_true(flesh.cell < 0.2 * 0.05);
+    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 1, &held, &err), SU_OK);
+    for (int64_t v = 0; v < flesh.mesh.n; v++) {
+        const double *x = flesh.mesh.x + 3 * v;
+        if (x[1] < 0.1 || x[1] > 0.3 || hypot(x[0], x[2]) > 0.2 * 0.05) continue;
+        assert_true(held.fixed[v]);
+        inside++;
+    }
+    assert_true(inside > 50);
+    for (int64_t v = 0; v < flesh.mesh.n; v++) /* nor thicker than that or a tet */
+        assert_true(!held.fixed[v] || hypot(flesh.mesh.x[3 * v], flesh.mesh.x[3 * v + 2]) < 0.2 * 0.06 + flesh.cell);
+    su_held_free(&held);
+    su_flesh_free(&flesh);
+}
+
 static void test_core_where_no_bone_passes(void **state)
 {
     (void)state;
-    su_flesh flesh = capsule_flesh();
+    su_flesh flesh = capsule_flesh(5000);
     double away[] = {5, 5, 5, 6, 6, 6};
     su_held_bones bones = {.count = 1, .segments = away};
     su_held held;
@@ -352,6 +377,26 @@ static void test_thickness_of_a_ball(void **state)
     su_surface_free(&surface);
 }
 
+/* As its definition says, ball by ball. */
+static void test_thickness_is_that_of_the_largest_ball(void **state)
+{
+    (void)state;
+    su_flesh flesh = capsule_flesh(5000);
+    const int64_t n = flesh.mesh.n;
+    const double *x = flesh.mesh.x;
+    su_error err = {0};
+    double *depth = malloc((size_t)n * sizeof *depth), *half = malloc((size_t)n * sizeof *half);
+    assert_int_equal(su_flesh_thickness(&flesh.mesh, 2, depth, half, &err), SU_OK);
+    for (int64_t v = 0; v < n; v++) {
+        double largest = 0;
+        for (int64_t w = 0; w < n; w++)
+            if (su_distance3(x + 3 * v, x + 3 * w) <= depth[w]) largest = fmax(largest, depth[w]);
+        assert_true(half[v] == largest);
+    }
+    free(depth), free(half);
+    su_flesh_free(&flesh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,8 +408,10 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_intersections),
         cmocka_unit_test(test_bones_hold_what_they_pass_through),
+        cmocka_unit_test(test_bones_are_thick_in_fine_meshes),
         cmocka_unit_test(test_core_where_no_bone_passes),
         cmocka_unit_test(test_thickness_of_a_ball),
+        cmocka_unit_test(test_thickness_is_that_of_the_largest_ball),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

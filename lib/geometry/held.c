@@ -51,14 +51,24 @@ static bool segment_meets_tet(const double *x, const int32_t *tet, const double 
     return leave - enter > GRAZES;
 }
 
+/* Radius of a bone over the half-thickness of the flesh around it: of femur and humerus in thigh and upper arm; those
+ * of forearms and fingers are thicker. Bones would else be as thin as the mesh is fine, and limbs turn about them. */
+#define BONE_RADIUS 0.2
+
 typedef struct bone_query {
     const su_tets *mesh;
+    const double *depth, *half; /* (n) under the skin, and local half-thickness */
     const double *segment;
     int32_t bone;
     const uint8_t *foreign; /* (n) or NULL */
     double *distance;
     su_held *held;
 } bone_query;
+
+static void hold_vertex(bone_query *q, int32_t v, double distance)
+{
+    if (distance < q->distance[v]) q->held->fixed[v] = 1, q->held->bone[v] = q->bone, q->distance[v] = distance;
+}
 
 static bool hold_tet(void *context, int32_t e)
 {
@@ -67,12 +77,20 @@ static bool hold_tet(void *context, int32_t e)
     if (!segment_meets_tet(q->mesh->x, tet, q->segment)) return true;
     for (int i = 0; i < 4; i++) {
         int32_t v = tet[i];
-        if (q->foreign && q->foreign[v]) continue;
-        double d = distance_to_segment(q->mesh->x + 3 * (int64_t)v, q->segment);
-        if (d >= q->distance[v]) continue;
-        q->held->fixed[v] = 1, q->held->bone[v] = q->bone, q->distance[v] = d;
+        if (!q->foreign || !q->foreign[v])
+            hold_vertex(q, v, distance_to_segment(q->mesh->x + 3 * (int64_t)v, q->segment));
     }
     return true;
+}
+
+/* The vertices inside of the bone; of one that runs along the skin those that lie deeper than beside it. */
+static void hold_inside(bone_query *q)
+{
+    for (int64_t v = 0; v < q->mesh->n; v++) {
+        double d = distance_to_segment(q->mesh->x + 3 * v, q->segment);
+        if (d > BONE_RADIUS * q->half[v] || d > q->depth[v] || (q->foreign && q->foreign[v])) continue;
+        hold_vertex(q, (int32_t)v, d);
+    }
 }
 
 static int32_t owner_of(const su_held_bones *bones, int64_t segment)
@@ -85,7 +103,8 @@ static const uint8_t *foreign_to(const su_held_bones *bones, const su_tets *mesh
     return bones->foreign ? bones->foreign + bone * mesh->n : NULL;
 }
 
-static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, su_held *held, su_error *err)
+static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, const double *depth, const double *half,
+                               su_held *held, su_error *err)
 {
     su_status status = SU_OK;
     su_boxtree tree = {0};
@@ -96,11 +115,19 @@ static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, 
     for (int64_t k = 0; k < bones->count; k++) {
         if (bones->holds && !bones->holds[k]) continue;
         int32_t bone = owner_of(bones, k);
-        bone_query q = {mesh, bones->segments + 6 * k, bone, foreign_to(bones, mesh, bone), distance, held};
+        bone_query q = {.mesh = mesh,
+                        .depth = depth,
+                        .half = half,
+                        .segment = bones->segments + 6 * k,
+                        .bone = bone,
+                        .foreign = foreign_to(bones, mesh, bone),
+                        .distance = distance,
+                        .held = held};
         double low[3], high[3];
         for (int i = 0; i < 3; i++)
             low[i] = fmin(q.segment[i], q.segment[3 + i]), high[i] = fmax(q.segment[i], q.segment[3 + i]);
         su_boxtree_overlap(&tree, low, high, hold_tet, &q);
+        hold_inside(&q);
     }
 done:
     su_boxtree_free(&tree);
@@ -162,32 +189,23 @@ static void hold_core(const su_tets *mesh, const double *depth, const double *ha
     for (int i = 0; count < 3 && i < 4; i++) held->fixed[mesh->tets[4 * in_tet + i]] = 1;
 }
 
-static su_status hold_parts(const su_tets *mesh, int threads, su_held *held, su_error *err)
+static su_status hold_parts(const su_tets *mesh, const double *depth, const double *half, su_held *held, su_error *err)
 {
     su_status status = SU_OK;
-    double *depth = NULL, *half = NULL;
     int32_t *vertex_part = NULL;
-    int64_t *total = NULL, *fixed = NULL, cores = 0;
+    int64_t *total = NULL, *fixed = NULL;
     SU_GO(SU_ALLOC(&vertex_part, mesh->n, "flesh parts", err));
     SU_GO(SU_ALLOC(&total, held->parts, "flesh parts", err));
     SU_GO(SU_ALLOC(&fixed, held->parts, "flesh parts", err));
     for (int64_t k = 0; k < 4 * mesh->t; k++) vertex_part[mesh->tets[k]] = held->part[k / 4];
     for (int64_t v = 0; v < mesh->n; v++) fixed[vertex_part[v]] += held->fixed[v];
-    for (int64_t q = 0; q < held->parts; q++) held->part_core[q] = fixed[q] < 3, cores += fixed[q] < 3;
-    if (cores) {
-        SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
-        SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
-        SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
-        for (int64_t q = 0; q < held->parts; q++)
-            if (held->part_core[q]) hold_core(mesh, depth, half, q, held);
-    }
+    for (int64_t q = 0; q < held->parts; q++)
+        if ((held->part_core[q] = fixed[q] < 3)) hold_core(mesh, depth, half, q, held);
     memset(fixed, 0, (size_t)held->parts * sizeof *fixed);
     for (int64_t v = 0; v < mesh->n; v++)
         total[vertex_part[v]]++, fixed[vertex_part[v]] += held->fixed[v], held->count += held->fixed[v];
     for (int64_t q = 0; q < held->parts; q++) held->part_share[q] = (double)fixed[q] / (double)total[q];
 done:
-    free(depth);
-    free(half);
     free(vertex_part);
     free(total);
     free(fixed);
@@ -199,6 +217,10 @@ su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const ui
 {
     su_status status = SU_OK;
     su_held held = {0};
+    double *depth = NULL, *half = NULL;
+    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
+    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
+    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
     SU_GO(SU_ALLOC(&held.fixed, mesh->n, "held vertices", err));
     SU_GO(SU_ALLOC(&held.bone, mesh->n, "held vertices", err));
     SU_GO(SU_ALLOC(&held.part, mesh->t, "flesh parts", err));
@@ -206,13 +228,15 @@ su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const ui
     SU_GO(su_tet_parts(mesh->t, mesh->tets, held.part, &held.parts, err));
     SU_GO(SU_ALLOC(&held.part_core, held.parts, "flesh parts", err));
     SU_GO(SU_ALLOC(&held.part_share, held.parts, "flesh parts", err));
-    SU_GO(hold_by_bones(mesh, bones, &held, err));
+    SU_GO(hold_by_bones(mesh, bones, depth, half, &held, err));
     for (int64_t v = 0; wanted && v < mesh->n; v++) held.fixed[v] |= wanted[v] != 0;
     SU_GO(hold_mirrored(mesh, bones, &held, err));
-    SU_GO(hold_parts(mesh, threads, &held, err));
+    SU_GO(hold_parts(mesh, depth, half, &held, err));
     *out = held;
     memset(&held, 0, sizeof held);
 done:
     su_held_free(&held);
+    free(depth);
+    free(half);
     return status;
 }

@@ -28,10 +28,10 @@ typedef struct su_held {
     int64_t count;
 } su_held;
 
-/* Holds the vertices of tets that a bone's segment passes through, each carried by the nearest holding bone that
- * crosses one of its tets. wanted (n) or NULL: vertices to hold as well (bone -1). A part that is held nowhere gets a
- * core: its vertices deeper than 0.6 of the local half-thickness, at least the deepest one and enough to stop every
- * rigid motion. */
+/* Holds the vertices of tets that a bone's segment passes through, and those that lie within a fifth of the local
+ * half-thickness of it, each carried by the nearest such bone. wanted (n) or NULL: vertices to hold as well (bone -1).
+ * A part that is held nowhere gets a core: its vertices deeper than 0.6 of the local half-thickness, at least the
+ * deepest one and enough to stop every rigid motion. */
 su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads,
                        su_held *out, su_error *err);
 void su_held_free(su_held *held);

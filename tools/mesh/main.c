@@ -350,8 +350,8 @@ static const su_option table[] = {
      .target = &o.held,
      .argument = "WHAT",
      .choices = HELD_NAMES,
-     .help = "What is held: what bones pass through and the inside of what the names of joints call hard, as skulls, "
-             "hands and feet (body, the default), or what bones pass through alone (bones)."},
+     .help = "What is held: bones and the inside of what the names of joints call hard, as skulls, hands and feet "
+             "(body, the default), or bones alone (bones)."},
     {.name = "free",
      .kind = SU_OPT_LIST,
      .target = &o.free_bones,
@@ -367,7 +367,8 @@ static const su_option table[] = {
      .kind = SU_OPT_TEXT,
      .target = &o.bones,
      .argument = "FILE",
-     .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line."},
+     .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line. They "
+             "alone hold then."},
     {.name = "fixed",
      .kind = SU_OPT_TEXT,
      .target = &o.fixed,
