@@ -124,17 +124,17 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
 }
 
 bool su_contact_grip_all(const su_contact_body *body, int64_t count, const su_contact_pair *pairs, double friction,
-                         double h, const double *before, su_contact_grip **grips, int64_t *room, int64_t *held)
+                         double h, const double *before, su_contact_grips *grips)
 {
-    *held = 0;
-    if (count > *room) {
-        su_contact_grip *larger = realloc(*grips, (size_t)(2 * count) * sizeof *larger);
+    grips->count = 0;
+    if (count > grips->room) {
+        su_contact_grip *larger = realloc(grips->grip, (size_t)(2 * count) * sizeof *larger);
         if (!larger) return false;
-        *grips = larger, *room = 2 * count;
+        grips->grip = larger, grips->room = 2 * count;
     }
     for (int64_t k = 0; k < count; k++) {
         su_contact_grip grip = su_contact_grip_of(body, pairs + k, friction, h, before);
-        if (grip.limit > 0) (*grips)[(*held)++] = grip;
+        if (grip.limit > 0) grips->grip[grips->count++] = grip;
     }
     return true;
 }

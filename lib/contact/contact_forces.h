@@ -38,10 +38,15 @@ typedef struct su_contact_grip {
 /* The grip of a pair in a step of h seconds that begins at `before` (n,3), which may be turned and moved as a whole. */
 su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact_pair *pair, double friction, double h,
                                    const double *before);
-/* Those of pairs that press: *held of them in *grips, which has room for *room and grows (freed by the caller). False
- * where there is no memory for that. */
+/* A list of them; zero-initialize, grip is freed by the caller. */
+typedef struct su_contact_grips {
+    int64_t count, room;
+    su_contact_grip *grip; /* (count) of `room` */
+} su_contact_grips;
+/* Those of pairs (count) that press in place of what the list has, which grows. False where there is no memory for
+ * that. */
 bool su_contact_grip_all(const su_contact_body *body, int64_t count, const su_contact_pair *pairs, double friction,
-                         double h, const double *before, su_contact_grip **grips, int64_t *room, int64_t *held);
+                         double h, const double *before, su_contact_grips *grips);
 /* What a grip is at y: the way s (3) of v_p along the triangle's plane since the anchor, m, and the normal there. */
 typedef struct su_contact_slip {
     int32_t corner[4];        /* as those of a pair */

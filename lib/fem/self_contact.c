@@ -18,8 +18,7 @@ struct su_self_contact {
     su_contact_body shape;
     su_contact_finder *finder;
     su_kept_pairs kept;
-    su_contact_grip *grips;
-    int64_t grip_count, grip_room;
+    su_contact_grips grips;
     su_coupling *blocks; /* (block_room) tangents of what presses or grips */
     int64_t block_count, block_room;
     entry *entries, *sorted; /* (entry_room) of all blocks in turn; by columns, then rows */
@@ -63,7 +62,7 @@ void su_self_contact_free(su_self_contact *s)
     su_kept_pairs_free(&s->kept);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->grips), free(s->blocks), free(s->stiff), free(s->entries), free(s->sorted), free(s->entry_start),
+    free(s->grips.grip), free(s->blocks), free(s->stiff), free(s->entries), free(s->sorted), free(s->entry_start),
         free(s->start), free(s->row);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
@@ -85,7 +84,7 @@ su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met
 
 void su_self_contact_begin(su_self_contact *s, const double *rest, const double *before)
 {
-    s->grip_count = 0;
+    s->grips.count = 0;
     su_kept_pairs_begin(&s->kept, before);
     su_contact_finder_allow(s->finder, rest);
 }
@@ -93,12 +92,11 @@ void su_self_contact_begin(su_self_contact *s, const double *rest, const double 
 su_status su_self_contact_grip(su_self_contact *s, double friction, double h, const double *y, const double *before,
                                su_error *err)
 {
-    s->grip_count = 0;
+    s->grips.count = 0;
     if (!(friction > 0)) return SU_OK;
     int64_t met;
     SU_TRY(su_self_contact_meet(s, y, &met, err));
-    if (!su_contact_grip_all(&s->shape, s->kept.count, s->kept.pairs, friction, h, before, &s->grips, &s->grip_room,
-                             &s->grip_count))
+    if (!su_contact_grip_all(&s->shape, s->kept.count, s->kept.pairs, friction, h, before, &s->grips))
         return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->kept.count);
     return SU_OK;
 }
@@ -107,7 +105,8 @@ double su_self_contact_energy(su_self_contact *s, const double *y)
 {
     su_kept_pairs_follow(&s->kept, y);
     double sum = su_contact_energy(s->kept.count, s->kept.pairs);
-    for (int64_t k = 0; k < s->grip_count; k++) sum += su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, NULL);
+    for (int64_t k = 0; k < s->grips.count; k++)
+        sum += su_contact_grip_evaluate(&s->shape, s->grips.grip + k, y, NULL, NULL);
     return sum;
 }
 
@@ -121,11 +120,11 @@ double su_self_contact_force(su_self_contact *s, const double *y, double *force)
 {
     su_kept_pairs_follow(&s->kept, y);
     double pressing = su_contact_force(&s->shape, s->kept.count, s->kept.pairs, force), holding = 0;
-    for (int64_t k = 0; k < s->grip_count; k++) {
+    for (int64_t k = 0; k < s->grips.count; k++) {
         double f[12];
         int32_t corner[4];
-        su_contact_grip_evaluate(&s->shape, s->grips + k, y, f, NULL);
-        grip_corners(s, s->grips + k, corner);
+        su_contact_grip_evaluate(&s->shape, s->grips.grip + k, y, f, NULL);
+        grip_corners(s, s->grips.grip + k, corner);
         for (int i = 0; i < 12; i++) force[3 * (int64_t)corner[i / 3] + i % 3] += f[i];
         for (int i = 0; i < 3; i++) holding += f[i] * f[i];
     }
@@ -182,7 +181,7 @@ su_status su_self_contact_couple(su_self_contact *s, const double *y, bool proje
     double share[4];
     int32_t corner[4];
     s->block_count = s->stiff_count = 0;
-    SU_TRY(room_for(s, s->kept.count + s->grip_count, err));
+    SU_TRY(room_for(s, s->kept.count + s->grips.count, err));
     for (int64_t k = 0; k < s->kept.count; k++) {
         const su_contact_pair *pair = s->kept.pairs + k;
         const double *n = pair->normal;
@@ -194,9 +193,9 @@ su_status su_self_contact_couple(su_self_contact *s, const double *y, bool proje
         for (int i = 0; i < 144 && s->kept.frozen; i++)
             block->value[i] = pair->stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
     }
-    for (int64_t k = 0; k < s->grip_count; k++) {
-        grip_corners(s, s->grips + k, corner);
-        su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, add_block(s, corner)->value);
+    for (int64_t k = 0; k < s->grips.count; k++) {
+        grip_corners(s, s->grips.grip + k, corner);
+        su_contact_grip_evaluate(&s->shape, s->grips.grip + k, y, NULL, add_block(s, corner)->value);
     }
     *couplings = (su_couplings){s->block_count, s->blocks};
     return SU_OK;

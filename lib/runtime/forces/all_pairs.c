@@ -20,8 +20,7 @@ typedef struct contact {
     int64_t count;
     double friction;
     double *before;         /* (n,3) where the flesh was at the state reached, with friction */
-    su_contact_grip *grips; /* (grip_count) of the pairs that pressed when the step began */
-    int64_t grip_count, grip_room;
+    su_contact_grips grips; /* of the pairs that pressed when the step began */
     su_reduced_contact_counts counts;
 } contact;
 
@@ -37,11 +36,9 @@ static void find(contact *c, double *out)
 /* Friction of the pairs at c->y in a step of h seconds from c->before on; none without memory, as above. */
 static void grip(contact *c, double h, double *out)
 {
-    c->grip_count = 0;
+    c->grips.count = 0;
     if (!(c->friction > 0) || !(h > 0)) return;
-    if (!su_contact_grip_all(&c->body, c->count, c->pairs, c->friction, h, c->before, &c->grips, &c->grip_room,
-                             &c->grip_count))
-        out[0] = NAN;
+    if (!su_contact_grip_all(&c->body, c->count, c->pairs, c->friction, h, c->before, &c->grips)) out[0] = NAN;
 }
 
 static void look(contact *c, const double *q, double *out)
@@ -95,7 +92,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
     double started = su_seconds();
     if (q) look(c, q, out);
     double energy = su_contact_points_respond(&c->points, c->count, c->pairs, c->y, q ? NULL : c->x, out, A);
-    energy += su_contact_points_hold(&c->points, c->grip_count, c->grips, c->y, q ? NULL : c->x, out, A);
+    energy += su_contact_points_hold(&c->points, c->grips.count, c->grips.grip, c->y, q ? NULL : c->x, out, A);
     c->counts.seconds += su_seconds() - started;
     return energy;
 }
@@ -106,7 +103,7 @@ static void release(void *self)
     su_contact_points_free(&c->points);
     su_contact_finder_free(c->finder);
     su_contact_body_free(&c->body);
-    free(c->x), free(c->y), free(c->q), free(c->before), free(c->grips);
+    free(c->x), free(c->y), free(c->q), free(c->before), free(c->grips.grip);
     free(c);
 }
 
