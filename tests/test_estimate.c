@@ -73,8 +73,8 @@ static su_estimate_total estimate_to(run *t, double tolerance, int threads, floa
 {
     su_estimate_total total;
     su_error err = {0};
-    if (su_error_estimate(&t->inputs, tolerance, threads, t->estimate, full, status, &total, NULL, &err) != SU_OK)
-        fail_msg("%s", err.text);
+    t->inputs.tolerance = tolerance, t->inputs.threads = threads;
+    if (su_error_estimate(&t->inputs, t->estimate, full, status, &total, NULL, &err) != SU_OK) fail_msg("%s", err.text);
     return total;
 }
 
@@ -288,7 +288,7 @@ static void files_of_another_character_are_refused(void **unused)
     run_create(&t, true, (reduced_options){.r = 20, .regions = 1, .stride = 1, .one = true}, 0);
     scene_create(&other, 5, 1, 1, 3, poses3, FRAMES, fps, scene_swing, 0, NULL);
     t.inputs.tet = &other.tet;
-    assert_int_equal(su_error_estimate(&t.inputs, 1e-3, 1, t.estimate, NULL, NULL, &total, NULL, &err), SU_INPUT);
+    assert_int_equal(su_error_estimate(&t.inputs, t.estimate, NULL, NULL, &total, NULL, &err), SU_INPUT);
     scene_free(&other);
     run_free(&t);
 }

@@ -393,7 +393,9 @@ static su_status estimate(void *context, int threads, su_error *err)
                                        .fit = &made.s.fit,
                                        .shot = made.s.shot,
                                        .settings = &made.settings,
-                                       .sim = &made.r.sim};
+                                       .sim = &made.r.sim,
+                                       .tolerance = SU_LED_TOLERANCE,
+                                       .threads = threads};
     int64_t n3 = 3 * made.s.tet.n;
     double estimates[FRAMES];
     int32_t worst[FRAMES];
@@ -403,7 +405,7 @@ static su_status estimate(void *context, int threads, su_error *err)
     su_status status;
     (void)context;
     SU_GO(SU_ALLOC(&u, FRAMES * n3, "displacements", err));
-    SU_GO(su_error_estimate(&inputs, SU_LED_TOLERANCE, threads, estimates, u, worst, &total, NULL, err));
+    SU_GO(su_error_estimate(&inputs, estimates, u, worst, &total, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
     SU_GO(su_moved_measure(&made.r.model, &made.s.anim, made.s.shot, &made.r.sim, threads, &moved, err));
     FAILING_MEMORY_RESULT(moved.frame_largest, FRAMES);

@@ -43,13 +43,13 @@ static su_status check(const su_estimate_inputs *in, su_error *err)
 
 static void lead(void *self, int64_t instant, double *back) { su_reduced_motion_at(self, instant, back); }
 
-static su_status pair_create(pair *p, double tolerance, int threads, su_error *err)
+static su_status pair_create(pair *p, su_error *err)
 {
     const su_estimate_inputs *in = p->in;
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings, in->sim, &p->motion, err));
     const double usual = in->self_contact ? SU_CONTACT_TOLERANCE : SU_LED_TOLERANCE;
-    const su_fullsim_options options = {.tolerance = tolerance > 0 ? tolerance : usual,
-                                        .threads = threads,
+    const su_fullsim_options options = {.tolerance = in->tolerance > 0 ? in->tolerance : usual,
+                                        .threads = in->threads,
                                         .iterative = true,
                                         .no_energy = true,
                                         .placed = in->cycle,
@@ -94,9 +94,8 @@ static void conclude(const pair *p, const double *estimate, su_estimate_total *t
     total->damped = counts->damped, total->failed = counts->failed;
 }
 
-su_status su_error_estimate(const su_estimate_inputs *inputs, double tolerance, int threads, double *estimate,
-                            float *full, int32_t *status, su_estimate_total *total, su_progress *progress,
-                            su_error *err)
+su_status su_error_estimate(const su_estimate_inputs *inputs, double *estimate, float *full, int32_t *status,
+                            su_estimate_total *total, su_progress *progress, su_error *err)
 {
     int64_t n3 = 3 * inputs->model->n, F = su_shot_frames(inputs->shot);
     pair p = {.in = inputs};
@@ -104,7 +103,7 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, double tolerance, 
     su_status ended;
     *total = (su_estimate_total){0};
     if ((ended = check(inputs, err)) != SU_OK) return ended;
-    ended = pair_create(&p, tolerance, threads, err);
+    ended = pair_create(&p, err);
     for (int64_t k = 0; k < F && ended == SU_OK; k++) {
         su_fullsim_frame state;
         if (k > 0 && (ended = su_fullsim_advance(p.sim, err)) != SU_OK) break;

@@ -34,6 +34,8 @@ typedef struct su_estimate_inputs {
     bool cycle;                         /* the full simulation begins as the reduced one does, and not at rest */
     int self_contact;                   /* SU_SELF_CONTACT_*, of both simulations */
     double friction, contact_stiffness; /* as in fem/fullsim.h */
+    double tolerance; /* of Newton, relative to the forces; 0: that of the two above which is meant for the shot */
+    int threads;      /* what comes out is the same for any number */
 } su_estimate_inputs;
 
 typedef struct su_estimate_total {
@@ -47,11 +49,9 @@ typedef struct su_estimate_total {
 
 /* estimate (F): RMS over the flesh vertices of the difference of u from the full simulation's at each frame, m. full
  * (F,n,3) m, root frame, and status (F): displacement and SU_STATUS_* of the full simulation; NULL where not wanted.
- * tolerance: of Newton, relative to the forces; 0: that of the two above which is meant for the shot.
- * The same for any number of threads. SU_INPUT where the files are of different characters, SU_USAGE for the paper's
+ * SU_INPUT where the files are of different characters, SU_USAGE for the paper's
  * linear interpolation, SU_NUMERICS where a displacement is not finite. progress may be NULL. */
-su_status su_error_estimate(const su_estimate_inputs *inputs, double tolerance, int threads, double *estimate,
-                            float *full, int32_t *status, su_estimate_total *total, su_progress *progress,
-                            su_error *err);
+su_status su_error_estimate(const su_estimate_inputs *inputs, double *estimate, float *full, int32_t *status,
+                            su_estimate_total *total, su_progress *progress, su_error *err);
 
 #endif

@@ -87,7 +87,8 @@ su_status take_estimate_error(su_tool *tool, take *t)
                                        .cycle = j->set.loop,
                                        .self_contact = self_contact_of(j),
                                        .friction = j->set.self_friction,
-                                       .contact_stiffness = j->set.self_stiffness};
+                                       .contact_stiffness = j->set.self_stiffness,
+                                       .threads = tool->threads};
     su_estimate_total total;
     bool bad = has_bad_frames(t), full = (j->set.bound > 0 || bad) && !j->set.loop;
     int32_t *status_full = NULL;
@@ -97,8 +98,8 @@ su_status take_estimate_error(su_tool *tool, take *t)
     take_enter(tool, t, SIM_SHARE, 1);
     if (full) SU_GO(allocate_full(t, &tool->err));
     SU_GO(SU_ALLOC(&status_full, sim->F, "status", &tool->err));
-    status = su_error_estimate(&inputs, 0, tool->threads, sim->error_estimate, sim->full_u, status_full, &total,
-                               &tool->progress, &tool->err);
+    status =
+        su_error_estimate(&inputs, sim->error_estimate, sim->full_u, status_full, &total, &tool->progress, &tool->err);
     su_stats_stage(tool, "full space", total.seconds);
     su_stats_number(tool, "full_seconds", (total.led ? FULL_OVER_LED : 1) * total.seconds); /* of fullsim, about */
     if (status == SU_NUMERICS) { /* a run that went astray is a result all the same */
