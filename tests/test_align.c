@@ -51,9 +51,9 @@ static double largest_angle(const beam *b, const double *mass, int r, const doub
 {
     int64_t rr = (int64_t)r * r;
     double *C = take(rr), *aa = take(rr), *bb = take(rr), *s = take(r), *dummy = take(r);
-    assert_int_equal(su_mass_product(b->n, mass, r, A, r, B, C, 1, NULL), SU_OK);
-    assert_int_equal(su_mass_product(b->n, mass, r, A, r, A, aa, 1, NULL), SU_OK);
-    assert_int_equal(su_mass_product(b->n, mass, r, B, r, B, bb, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(r, b->n, mass, A, B, C, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(r, b->n, mass, A, A, aa, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(r, b->n, mass, B, B, bb, 1, NULL), SU_OK);
     /* C <- La^-1 C Lb^-T */
     assert_int_equal(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', r, aa, r), 0);
     assert_int_equal(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', r, bb, r), 0);
@@ -101,7 +101,8 @@ static void procrustes_recovers_a_known_rotation(void **state)
     random_orthogonal(3, P);
     mix(&b, 0, 4, Q, U, V);
     mix(&b, 4, 3, P, U, V);
-    assert_int_equal(su_procrustes(R, b.n, mass, region, U, V, angles, 2, NULL), SU_OK);
+    const su_alignment what = {.r = R, .n = b.n, .mass = mass, .mode_region = region};
+    assert_int_equal(su_procrustes(&what, U, V, angles, 2, NULL), SU_OK);
     for (int64_t i = 0; i < size; i++) assert_float_equal(V[i], U[i], 1e-10);
     for (int k = 0; k < R; k++) assert_float_equal(angles[k], 0, 1e-6);
 
@@ -109,9 +110,9 @@ static void procrustes_recovers_a_known_rotation(void **state)
     mix(&b, 2, 4, Q, U, V);
     for (int i = 0; i < 2; i++) memcpy(V + i * 3 * b.n, U + i * 3 * b.n, (size_t)(3 * b.n) * sizeof *V);
     memcpy(V + 6 * 3 * b.n, U + 6 * 3 * b.n, (size_t)(3 * b.n) * sizeof *V);
-    assert_int_equal(su_procrustes(R, b.n, mass, region, U, V, angles, 1, NULL), SU_OK);
+    assert_int_equal(su_procrustes(&what, U, V, angles, 1, NULL), SU_OK);
     double C[R * R];
-    assert_int_equal(su_mass_product(b.n, mass, R, V, R, U, C, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(R, b.n, mass, V, U, C, 1, NULL), SU_OK);
     for (int i = 0; i < R; i++)
         for (int j = 0; j < R; j++)
             if (region[i] == region[j]) assert_float_equal(C[i * R + j], C[j * R + i], 1e-12);
@@ -169,7 +170,7 @@ static void permuted_modes_of_near_identical_beams(void **state)
         for (int64_t v = 0; v < a.n; v++) s += mass[v] * su_dot3(U + 3 * (k * a.n + v), U + 3 * (k * a.n + v));
         for (int64_t i = 0; i < 3 * a.n; i++) U[3 * k * a.n + i] /= sqrt(s);
     }
-    assert_int_equal(su_mass_product(a.n, mass, R, U, R, U, naive, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(R, a.n, mass, U, U, naive, 1, NULL), SU_OK);
 
     su_alignment what = {2, R, a.n, 1, params, scale, mass, q, region};
     assert_int_equal(su_align(&what, bases, parent, angles, 1, NULL), SU_OK);

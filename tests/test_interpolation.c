@@ -32,8 +32,8 @@ static void project(const beam_space *s, const double *U, const double *exact, c
     int64_t n = s->shape.n;
     double *mass = calloc((size_t)n, sizeof *mass), G[R * R], C[R * R], weight = 0;
     beam_mass(&s->shape, mass);
-    assert_int_equal(su_mass_product(n, mass, R, U, R, U, G, 1, NULL), SU_OK);
-    assert_int_equal(su_mass_product(n, mass, R, U, R, exact, C, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(R, n, mass, U, U, G, 1, NULL), SU_OK);
+    assert_int_equal(su_mass_product(R, n, mass, U, exact, C, 1, NULL), SU_OK);
     assert_int_equal(LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', R, G, R), 0);
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, R, R, 1, G, R, C, R);
     q->error = q->angle = 0;

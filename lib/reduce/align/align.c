@@ -30,8 +30,8 @@ void su_turn_basis(int64_t r, int64_t n, const double *quaternions, int back, co
     }
 }
 
-su_status su_mass_product(int64_t n, const double *mass, int64_t ra, const double *A, int64_t rb, const double *B,
-                          double *C, int threads, su_error *err)
+su_status su_mass_product(int64_t r, int64_t n, const double *mass, const double *A, const double *B, double *C,
+                          int threads, su_error *err)
 {
     /* Each block of vertices has its own partial sum, added up in order. */
     enum { BLOCKS = 16, LEAST = 256 };
@@ -39,8 +39,8 @@ su_status su_mass_product(int64_t n, const double *mass, int64_t ra, const doubl
     if (size < LEAST) size = LEAST;
     int64_t blocks = (n + size - 1) / size;
     double *scaled, *partial;
-    SU_TRY(SU_ALLOC(&scaled, 3 * rb * n, "mass product", err));
-    su_status status = SU_ALLOC(&partial, blocks * ra * rb, "mass product", err);
+    SU_TRY(SU_ALLOC(&scaled, 3 * r * n, "mass product", err));
+    su_status status = SU_ALLOC(&partial, blocks * r * r, "mass product", err);
     if (status != SU_OK) {
         free(scaled);
         return status;
@@ -48,15 +48,15 @@ su_status su_mass_product(int64_t n, const double *mass, int64_t ra, const doubl
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t begin = b * size, end = begin + size < n ? begin + size : n;
-        for (int64_t k = 0; k < rb; k++)
+        for (int64_t k = 0; k < r; k++)
             for (int64_t v = begin; v < end; v++)
                 for (int i = 0; i < 3; i++) scaled[3 * (k * n + v) + i] = mass[v] * B[3 * (k * n + v) + i];
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)ra, (int)rb, (int)(3 * (end - begin)), 1.0,
-                    A + 3 * begin, (int)(3 * n), scaled + 3 * begin, (int)(3 * n), 0.0, partial + b * ra * rb, (int)rb);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)(3 * (end - begin)), 1.0,
+                    A + 3 * begin, (int)(3 * n), scaled + 3 * begin, (int)(3 * n), 0.0, partial + b * r * r, (int)r);
     }
-    memset(C, 0, (size_t)(ra * rb) * sizeof *C);
+    memset(C, 0, (size_t)(r * r) * sizeof *C);
     for (int64_t b = 0; b < blocks; b++)
-        for (int64_t i = 0; i < ra * rb; i++) C[i] += partial[b * ra * rb + i];
+        for (int64_t i = 0; i < r * r; i++) C[i] += partial[b * r * r + i];
     free(scaled);
     free(partial);
     return SU_OK;
@@ -94,7 +94,7 @@ static su_status procrustes_region(int64_t k, int64_t n, const double *mass, con
     double *C = NULL, *Y = NULL, *Zt = NULL, *sigma = NULL, *Q = NULL, *turned = NULL;
     SU_GO(SU_ALLOC_ALL("alignment", err, SU_WANT(C, k * k), SU_WANT(Y, k * k), SU_WANT(Zt, k * k), SU_WANT(Q, k * k),
                        SU_WANT(sigma, k), SU_WANT(turned, 3 * k * n)));
-    SU_GO(su_mass_product(n, mass, k, basis, k, parent, C, threads, err));
+    SU_GO(su_mass_product(k, n, mass, basis, parent, C, threads, err));
     int info = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k);
     if (info != 0) {
         status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
@@ -113,13 +113,14 @@ done:
     return status;
 }
 
-su_status su_procrustes(int64_t r, int64_t n, const double *mass, const int32_t *mode_region, const double *parent,
-                        double *basis, double *angles, int threads, su_error *err)
+su_status su_procrustes(const su_alignment *what, const double *parent, double *basis, double *angles, int threads,
+                        su_error *err)
 {
-    for (int64_t first = 0, end; first < r; first = end) {
-        for (end = first; end < r && mode_region[end] == mode_region[first];) end++;
-        SU_TRY(procrustes_region(end - first, n, mass, parent + 3 * first * n, basis + 3 * first * n, angles + first,
-                                 threads, err));
+    int64_t n = what->n;
+    for (int64_t first = 0, end; first < what->r; first = end) {
+        for (end = first; end < what->r && what->mode_region[end] == what->mode_region[first];) end++;
+        SU_TRY(procrustes_region(end - first, n, what->mass, parent + 3 * first * n, basis + 3 * first * n,
+                                 angles + first, threads, err));
     }
     return SU_OK;
 }
@@ -136,8 +137,7 @@ su_status su_align(const su_alignment *what, double *basis, int32_t *parent, dou
         su_turn_basis(r, n, what->rotations + 4 * i * n, 1, basis + i * size, basis + i * size, threads);
         memset(angles + i * r, 0, (size_t)r * sizeof *angles);
         if (parent[i] >= 0)
-            status = su_procrustes(r, n, what->mass, what->mode_region, basis + parent[i] * size, basis + i * size,
-                                   angles + i * r, threads, err);
+            status = su_procrustes(what, basis + parent[i] * size, basis + i * size, angles + i * r, threads, err);
     }
     free(order);
     return status;
@@ -150,7 +150,7 @@ su_status su_gram(int64_t m, int64_t r, int64_t n, const double *mass, const dou
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = i; j < m; j++) {
             double *upper = gram + (i * m + j) * r * r, *lower = gram + (j * m + i) * r * r;
-            SU_TRY(su_mass_product(n, mass, r, basis + i * size, r, basis + j * size, upper, threads, err));
+            SU_TRY(su_mass_product(r, n, mass, basis + i * size, basis + j * size, upper, threads, err));
             for (int64_t a = 0; a < r; a++)
                 for (int64_t b = 0; b < (i == j ? a : r); b++)
                     if (i == j)

@@ -46,7 +46,7 @@ static su_status pairs_with_mass(const su_pose_space *space, const double *U, do
     if (space->basis->f > 0) return su_eigen_symmetric(r, V, l, err); /* of motion: U'MU = 1 however it is turned */
     double *G;
     SU_TRY(SU_ALLOC(&G, r * r, "sample states", err));
-    su_status status = su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err);
+    su_status status = su_mass_product(r, space->n, space->elastic.mass, U, U, G, space->threads, err);
     if (status == SU_OK) status = su_eigen_generalized(r, V, G, l, "the basis has dependent columns", err);
     free(G);
     return status;
@@ -131,7 +131,7 @@ su_status su_displacement_norm(su_pose_space *space, double share, double *C, su
     for (int64_t f = 0; f < elastic->free_count; f++)
         mean += elastic->mass[elastic->free_vertex[f]] / (double)elastic->free_count;
     for (int64_t v = 0; v < n; v++) weight[v] = (1 - share) * elastic->mass[v] + share * mean;
-    SU_GO(su_mass_product(n, weight, r, U, r, U, C, space->threads, err));
+    SU_GO(su_mass_product(r, n, weight, U, U, C, space->threads, err));
     if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', (lapack_int)r, C, (lapack_int)r) != 0)
         SU_GO(su_fail(err, SU_NUMERICS, "the basis has dependent columns"));
     for (int64_t i = 0; i < r; i++)
