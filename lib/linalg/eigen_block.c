@@ -79,21 +79,22 @@ static void products(int64_t size, int64_t a, const double *X, int64_t b, const 
                 (int)rows);
 }
 
-/* out (b,size) = combinations C (a,b) of the vectors X (a,size), times `factor`, beside what is there times `keep`. */
-static void combine(int64_t size, int64_t a, const double *X, int64_t b, const double *C, int64_t rows, double factor,
-                    double keep, double *out)
+/* out (b,size) = combinations C (a,b) of the vectors X (a,size). */
+static void combine(int64_t size, int64_t a, const double *X, int64_t b, const double *C, double *out)
 {
     if (a > 0)
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)b, (int)a, factor, X, (int)size, C,
-                    (int)rows, keep, out, (int)size);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)b, (int)a, 1, X, (int)size, C, (int)a, 0,
+                    out, (int)size);
 }
 
 /* x (columns,size) -= V V' x */
 static void remove_space(space *s, int64_t columns, double *x)
 {
-    if (s->m == 0) return;
-    products(s->A->size, s->m, s->V, columns, x, s->small, s->m);
-    combine(s->A->size, s->m, s->V, columns, s->small, s->m, -1, 1, x);
+    int size = (int)s->A->size, m = (int)s->m;
+    if (m == 0) return;
+    products(size, m, s->V, columns, x, s->small, m);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, size, (int)columns, m, -1, s->V, size, s->small, m, 1, x,
+                size);
 }
 
 /* Each of x (columns,size) to length 1, 0 as it is; *shortest the least there was. */
@@ -123,7 +124,7 @@ static su_status orthonormalize(space *s, int64_t *columns, double *x, double *s
         *shortest = sqrt(values[k]);
     }
     if (kept > 0) {
-        combine(size, count, x, kept, gram + (count - kept) * count, count, 1, 0, s->room);
+        combine(size, count, x, kept, gram + (count - kept) * count, s->room);
         memcpy(x, s->room, (size_t)(kept * size) * sizeof *x);
     }
     *columns = kept;
@@ -164,9 +165,9 @@ static su_status ritz(space *s, su_error *err)
 static void restart(space *s)
 {
     int64_t size = s->A->size, keep = KEPT_TIMES * s->count + s->A->width;
-    combine(size, s->m, s->V, keep, s->Y, s->m, 1, 0, s->room);
+    combine(size, s->m, s->V, keep, s->Y, s->room);
     memcpy(s->V, s->room, (size_t)(keep * size) * sizeof *s->V);
-    combine(size, s->m, s->AV, keep, s->Y, s->m, 1, 0, s->room);
+    combine(size, s->m, s->AV, keep, s->Y, s->room);
     memcpy(s->AV, s->room, (size_t)(keep * size) * sizeof *s->AV);
     memset(s->G, 0, (size_t)(s->most * s->most) * sizeof *s->G);
     memset(s->Y, 0, (size_t)(s->most * s->most) * sizeof *s->Y);
@@ -196,8 +197,8 @@ static su_status residuals(space *s, int64_t chosen, double tolerance, int64_t *
     *active = 0;
     for (int64_t k = 0; k < chosen; k++)
         memcpy(s->small + k * s->m, s->Y + s->chosen[k] * s->m, (size_t)s->m * sizeof *s->Y);
-    combine(size, s->m, s->V, chosen, s->small, s->m, 1, 0, s->X);
-    combine(size, s->m, s->AV, chosen, s->small, s->m, 1, 0, s->R);
+    combine(size, s->m, s->V, chosen, s->small, s->X);
+    combine(size, s->m, s->AV, chosen, s->small, s->R);
     for (int64_t k = 0; k < chosen; k++)
         cblas_daxpy((int)size, -s->theta[s->chosen[k]], s->X + k * size, 1, s->R + k * size, 1);
     SU_TRY(s->A->precondition(s->A->context, chosen, s->R, err));
@@ -279,7 +280,7 @@ static su_status solve(const su_block_operator *A, int64_t count, double toleran
         }
     }
     memcpy(values, s.theta, (size_t)count * sizeof *values);
-    combine(A->size, s.m, s.V, count, s.Y, s.m, 1, 0, vectors);
+    combine(A->size, s.m, s.V, count, s.Y, vectors);
     report->applications = s.applications, report->residual = largest(count, s.error);
 done:
     space_free(&s);
