@@ -419,6 +419,9 @@ static bool add_point(su_cage *cage, int64_t *room, const double p[3], int32_t i
     return true;
 }
 
+/* Distance of the samples on triangles, over the cell size of the finest tet that meets the triangle. */
+#define SPACING 0.5
+
 /* Rows parallel to the longest edge, corners left out: they are vertices. */
 static bool sample_triangle(su_cage *cage, int64_t *room, const su_surface *s, int32_t item, double spacing)
 {
@@ -448,7 +451,7 @@ static bool sample_triangle(su_cage *cage, int64_t *room, const su_surface *s, i
 /* Edge of the cube whose lattice has tets of this size: 12 to a cube. */
 static double cell_of(const su_lattice *l, int64_t e) { return cbrt(12.0 * su_tet_volume(l->x, l->tets + 4 * e)); }
 
-static su_status place_points(work *w, const int32_t *piece_tet, double spacing, su_cage *out, su_error *err)
+static su_status place_points(work *w, const int32_t *piece_tet, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     const su_surface *s = w->surface;
@@ -463,7 +466,7 @@ static su_status place_points(work *w, const int32_t *piece_tet, double spacing,
             cell[w->lattice->items[k]] = fmin(cell[w->lattice->items[k]], cell_of(w->lattice, e));
     SU_GO(su_boxtree_of_tets(w->lattice->x, w->lattice->cut, w->lattice->tets, &tree, err));
     for (int64_t v = 0; v < s->n && fits; v++) fits = add_point(out, &room, s->x + 3 * v, -1);
-    for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, spacing * cell[k]);
+    for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, SPACING * cell[k]);
     if (!fits) {
         status = su_fail(err, SU_AGAIN, "out of memory for %lld skin points", (long long)out->point_count);
         goto done;
@@ -490,8 +493,8 @@ done:
 }
 
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
-                         const su_parting *parting, double spacing, int threads, const su_progress *progress,
-                         su_cage *out, su_error *err)
+                         const su_parting *parting, int threads, const su_progress *progress, su_cage *out,
+                         su_error *err)
 {
     su_status status = SU_OK;
     su_cage cage = {0};
@@ -508,7 +511,7 @@ su_status su_cage_create(const su_surface *surface, const su_lattice_items *item
     for (int64_t e = 0; e < lattice->t; e++) w.by_rank[w.rank[e]] = (int32_t)e;
     SU_GO(join_pieces(&w, err));
     SU_GO(number(&w, &names, &cage, err));
-    SU_GO(place_points(&w, names.tet, spacing, &cage, err));
+    SU_GO(place_points(&w, names.tet, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
 done:

@@ -27,11 +27,10 @@ typedef struct su_cage {
     int64_t joined;        /* copies that became one although the skin does not join them there */
 } su_cage;
 
-/* parting: of the surface. spacing: distance of the samples on triangles, over the cell size of the finest tet that
- * meets the triangle. progress may stop it. */
+/* parting: of the surface. progress may stop it. */
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
-                         const su_parting *parting, double spacing, int threads, const su_progress *progress,
-                         su_cage *out, su_error *err);
+                         const su_parting *parting, int threads, const su_progress *progress, su_cage *out,
+                         su_error *err);
 void su_cage_free(su_cage *cage);
 
 #endif

@@ -262,8 +262,8 @@ static su_status wrapped(around *a, double cell, su_cage *out, su_error *err)
     su_wrap_settings wrap = su_wrap_defaults();
     wrap.progress = a->settings->progress;
     SU_GO(graded_lattice(a, cell, &lattice, err));
-    SU_GO(su_cage_create(a->surface, &a->items, &lattice, &a->parting, 0.5, a->settings->threads, wrap.progress, &cage,
-                         err));
+    SU_GO(
+        su_cage_create(a->surface, &a->items, &lattice, &a->parting, a->settings->threads, wrap.progress, &cage, err));
     SU_GO(su_wrap(a->surface, &a->items, &wrap, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
