@@ -39,7 +39,7 @@ static void deform(int kind, uint64_t *state, double y[12])
     for (int v = 0; v < 4; v++) su_mulv3(F, rest + 3 * v, y + 3 * v);
 }
 
-static const double no_offset[9 * SU_TET_LANES];
+static double no_offset[9 * SU_TET_LANES];
 
 /* A tet of each kind. */
 typedef struct group {
@@ -63,6 +63,17 @@ static const int32_t all[SU_TET_LANES] = {0, 1, 2, 3, 4, 5, 6, 7};
 static su_lane_tets mesh_of(su_material material, const group *g)
 {
     return (su_lane_tets){material, corners, no_offset, g->inverse, g->volume, g->mu, g->lambda};
+}
+
+static su_elastic single_of(su_material material, group *g)
+{
+    return (su_elastic){.material = material,
+                        .tets = corners,
+                        .offset = no_offset,
+                        .inverse = g->inverse,
+                        .volume = g->volume,
+                        .mu = g->mu,
+                        .lambda = g->lambda};
 }
 
 /* What a tet gives does not depend on the tets beside it, some of them crushed or turned inside out: to the bit. */
@@ -98,11 +109,11 @@ static void lanes_agree_with_single_tets(void **unused)
             for (int count = SU_TET_LANES; count > 0; count -= 5) {
                 group g = group_of(&state);
                 su_lane_tets mesh = mesh_of(material, &g);
+                const su_elastic single = single_of(material, &g);
                 su_tet_stiffness_lanes(&mesh, project, count, all, g.y, NULL, K);
                 for (int l = 0; l < count; l++) {
                     double one[144], size = 0;
-                    su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l,
-                                   project, NULL, one, NULL);
+                    su_tet_elastic(&single, g.y, l, project, NULL, one, NULL);
                     for (int i = 0; i < 144; i++) size = fmax(size, fabs(one[i]));
                     int block = 0;
                     for (int a = 0; a < 4; a++)
@@ -125,12 +136,12 @@ static void energies_and_forces_agree_with_single_tets(void **unused)
         for (int count = SU_TET_LANES; count > 0; count -= 5) {
             group g = group_of(&state);
             su_lane_tets mesh = mesh_of(material, &g);
+            const su_elastic single = single_of(material, &g);
             su_tet_forces_lanes(&mesh, count, all, g.y, f);
             su_tet_energies_lanes(&mesh, count, all, g.y, energy);
             for (int l = 0; l < count; l++) {
                 double one[12], alone, size = 1e-3;
-                su_tet_elastic(material, g.mu[l], g.lambda[l], g.inverse + 9 * l, g.volume[l], g.y + 12 * l, false, one,
-                               NULL, &alone);
+                su_tet_elastic(&single, g.y, l, false, one, NULL, &alone);
                 for (int i = 0; i < 12; i++) size = fmax(size, fabs(one[i]));
                 for (int i = 0; i < 12; i++)
                     assert_near(f[SU_TET_LANES * i + l] / size, one[i] / size,

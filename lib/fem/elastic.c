@@ -87,19 +87,19 @@ static void tet_stiffness(const double g[9], double volume, const double H[81], 
         for (int k = 0; k < 3; k++) K[12 * i + k] = -(K[12 * i + 3 + k] + K[12 * i + 6 + k] + K[12 * i + 9 + k]);
 }
 
-void su_tet_elastic(su_material material, double mu, double lambda, const double inverse[9], double volume,
-                    const double y[12], bool project, double f[12], double K[144], double *energy)
+void su_tet_elastic(const su_elastic *elastic, const double *y, int64_t e, bool project, double f[12], double K[144],
+                    double *energy)
 {
-    double edges[9], F[9], P[9], H[81];
-    su_tet_edges(y, y + 3, y + 6, y + 9, edges);
-    su_mul33(edges, inverse, F);
-    if (energy) *energy = volume * su_material_energy(material, mu, lambda, F);
+    const double *inverse = elastic->inverse + 9 * e, mu = elastic->mu[e], lambda = elastic->lambda[e];
+    double volume = elastic->volume[e], F[9], P[9], H[81];
+    su_elastic_gradient(elastic, y, e, F);
+    if (energy) *energy = volume * su_material_energy(elastic->material, mu, lambda, F);
     if (f) {
-        su_material_stress(material, mu, lambda, F, P);
+        su_material_stress(elastic->material, mu, lambda, F, P);
         tet_force(inverse, volume, P, f);
     }
     if (K) {
-        su_material_derivative(material, mu, lambda, F, project, H);
+        su_material_derivative(elastic->material, mu, lambda, F, project, H);
         tet_stiffness(inverse, volume, H, K);
     }
 }

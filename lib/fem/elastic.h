@@ -81,10 +81,10 @@ void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double
 /* force (n,3) += what a further energy density of tet e, a function of its F with stress P, adds. */
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force);
 
-/* One tet, for cubature: positions y[12] of its corners, f[12] internal force, K[144] tangent. f or K
- * may be NULL. */
-void su_tet_elastic(su_material material, double mu, double lambda, const double inverse[9], double volume,
-                    const double y[12], bool project, double f[12], double K[144], double *energy);
+/* Tet e alone, by the formulas of material.h, at positions y (n,3): f[12] internal force, K[144] tangent of its
+ * corners; each may be NULL. */
+void su_tet_elastic(const su_elastic *elastic, const double *y, int64_t e, bool project, double f[12], double K[144],
+                    double *energy);
 /* D_m^-1 and volume of one rest tet with the collapsed-tet rule; returns true where the rule was applied. */
 bool su_tet_rest(const double neutral_corners[12], const double rest_corners[12], double inverse[9], double *volume);
 
