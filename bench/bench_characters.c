@@ -93,8 +93,7 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
                 if (i >= instants) i = 2 * instants - 1 - i;
                 at[k] =
                     (su_shot_instant){i / what->substeps, (double)(i % what->substeps) / what->substeps, inputs[k].p};
-                su_shot_sample(what->shot, at[k].frame, at[k].fraction, 0, model->patch.skin, NULL, inputs[k].p,
-                               inputs[k].Q, inputs[k].c);
+                su_shot_sample(what->shot, at[k].frame, at[k].fraction, inputs[k].p, inputs[k].Q, inputs[k].c);
                 older[k][0] = k > 0 ? &blends[k - 1] : &trail[0];
                 older[k][1] = k > 1 ? &blends[k - 2] : &trail[1 - k];
             }
@@ -238,7 +237,8 @@ static void by_part(character *c, const su_runtime_model *model, const reduced_t
     const su_rest_patch *patch = &model->patch;
     double *skin = su_calloc(3 * patch->skin_count + 8, 8), *w = su_calloc(model->m, 8), *p = su_calloc(model->s, 8),
            Q[9], at[3];
-    su_shot_sample(c->shot, 5, 0, patch->skin_count, patch->skin, skin, p, Q, at);
+    su_shot_sample(c->shot, 5, 0, p, Q, at);
+    su_shot_sample_skin(c->shot, 5, 0, patch->skin_count, patch->skin, 1, skin);
     w[0] = 1;
     double MB = 1e-6, rest = measure_rest(model, skin, w);
     int64_t ties = c->tet.ties;

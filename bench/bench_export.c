@@ -29,7 +29,7 @@ static double measure(const character *c, bool all, int64_t *carrying, double *s
     double *out = su_calloc(FRAMES * 3 * nbar, 8), *u = all ? su_calloc(FRAMES * 3 * c->model.n, 8) : NULL,
            times[BATCHES];
     for (int f = 0; f < FRAMES; f++) {
-        su_shot_sample(c->shot, f, 0, needed, list, skin + 3 * f * needed, NULL, NULL, NULL);
+        su_shot_sample_skin(c->shot, f, 0, needed, list, 1, skin + 3 * f * needed);
         for (int i = 0; i < m; i++) w[f * m + i] = 1.0 / (double)m;
         for (int i = 0; i < 100; i++) q[100 * f + i] = 1e-3 * i;
     }

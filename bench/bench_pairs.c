@@ -60,8 +60,8 @@ static void open_all(bench *b, char **path)
 static void set_pose(bench *b, int64_t frame, double fraction)
 {
     const su_blend *none[1][2] = {{NULL, NULL}};
-    su_shot_sample(b->shot, frame, fraction, b->model.patch.skin_count, b->model.patch.skin, b->input.skin, b->input.p,
-                   b->input.Q, b->input.c);
+    su_shot_sample(b->shot, frame, fraction, b->input.p, b->input.Q, b->input.c);
+    su_shot_sample_skin(b->shot, frame, fraction, b->model.patch.skin_count, b->model.patch.skin, 1, b->input.skin);
     su_blend_evaluate(&b->model, b->input.p, ++b->serial, &b->pose.blend);
     su_pose_evaluate(&b->model, 1, &b->input, none, &b->work, &b->pose);
 }

@@ -146,7 +146,7 @@ static su_shot_instant sample(const subject *what, const su_runtime_model *model
     int64_t frame = at / what->substeps, part = at % what->substeps;
     if (at == what->instants) frame--, part = what->substeps;
     double fraction = (double)part / what->substeps;
-    su_shot_sample(what->shot, frame, fraction, 0, model->patch.skin, NULL, input->p, input->Q, input->c);
+    su_shot_sample(what->shot, frame, fraction, input->p, input->Q, input->c);
     return (su_shot_instant){frame, fraction, input->p};
 }
 

@@ -541,7 +541,8 @@ static instant *make_instant(stage *t, int64_t frame, double fraction, int which
     const su_blend *none[1][2] = {{NULL, NULL}};
     const su_model *model = &t->r.model;
     /* every vertex is a skin vertex here */
-    su_shot_sample(t->s.shot, frame, fraction, 0, NULL, t->skin, t->input.p, t->input.Q, t->input.c);
+    su_shot_sample(t->s.shot, frame, fraction, t->input.p, t->input.Q, t->input.c);
+    su_shot_sample_skin(t->s.shot, frame, fraction, 0, NULL, 1, t->skin);
     for (int64_t k = 0; k < t->model.patch.skin_count; k++)
         memcpy(t->input.skin + 3 * k, t->skin + 3 * t->model.patch.skin[k], 3 * sizeof(double));
     su_blend_evaluate(&t->model, t->input.p, ++t->serial, &i->pose.blend);

@@ -148,8 +148,8 @@ static void pose_at(fixture *f, int64_t frame, su_pose *pose)
     assert_int_equal(su_pose_create(&f->all, pose, &err), SU_OK);
     assert_int_equal(su_pose_work_create(&f->all, &work, &err), SU_OK);
     assert_int_equal(su_pose_input_create(&f->all, true, &input, &err), SU_OK);
-    su_shot_sample(f->s.shot, frame, 0, f->all.patch.skin_count, f->all.patch.skin, input.skin, input.p, input.Q,
-                   input.c);
+    su_shot_sample(f->s.shot, frame, 0, input.p, input.Q, input.c);
+    su_shot_sample_skin(f->s.shot, frame, 0, f->all.patch.skin_count, f->all.patch.skin, 1, input.skin);
     su_blend_evaluate(&f->all, input.p, 1, &pose->blend);
     su_pose_evaluate(&f->all, 1, &input, none, &work, pose);
     su_pose_input_free(&input);
@@ -569,7 +569,8 @@ static void live_flesh_feels_it_too(void **unused)
         positions[with] = malloc((size_t)(3 * skin) * sizeof(double));
         for (int64_t k = 0; k < FRAMES; k++) {
             double p, Q[9], c[3], root[16] = {0};
-            su_shot_sample(f.s.shot, k, 0, count, needed, points, &p, Q, c);
+            su_shot_sample(f.s.shot, k, 0, &p, Q, c);
+            su_shot_sample_skin(f.s.shot, k, 0, count, needed, 1, points);
             for (int i = 0; i < 3; i++) {
                 for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
                 root[4 * i + 3] = c[i];

@@ -243,7 +243,7 @@ static void rebuild_displacements(const variant *v)
     double size = largest(FRAMES * n3, u);
     assert_true(size > 1e-3);
     for (int64_t k = 0; k < FRAMES; k++) {
-        su_shot_sample(s.shot, k, 0, 0, NULL, skin + k * n3, NULL, NULL, NULL);
+        su_shot_sample_skin(s.shot, k, 0, 0, NULL, 1, skin + k * n3);
         su_rest_shape_evaluate(&shape, n, NULL, skin + k * n3, r.sim.weights + 3 * k, x);
         su_rotation_field_evaluate(field, x, turn, 1);
         su_interpolate_basis(&bases, r.sim.basis_weights + 3 * k, turn, U, 1);
@@ -260,8 +260,7 @@ static void rebuild_displacements(const variant *v)
     int64_t count = su_reconstruct_skin_needed(rec, &needed);
     assert_true(v->turned ? count <= n : count < n); /* smoothed rotations read farther than one ring of tets */
     double *some = calloc((size_t)(FRAMES * 3 * count + 8), sizeof *some), *out = calloc(FRAMES * 9, sizeof *out);
-    for (int64_t k = 0; k < FRAMES; k++)
-        su_shot_sample(s.shot, k, 0, count, needed, some + 3 * k * count, NULL, NULL, NULL);
+    for (int64_t k = 0; k < FRAMES; k++) su_shot_sample_skin(s.shot, k, 0, count, needed, 1, some + 3 * k * count);
     for (int64_t k = 0; k < FRAMES; k += 5) {
         int64_t frames = FRAMES - k < 5 ? FRAMES - k : 5;
         su_reconstruct_frames(rec, frames, some + 3 * k * count, r.sim.weights + 3 * k, r.sim.basis_weights + 3 * k,
@@ -655,8 +654,8 @@ static void evaluate_poses(const variant *v)
     for (int k = 0; k < COUNT; k++) {
         assert_int_equal(su_pose_create(model, &together[k], NULL), SU_OK);
         assert_int_equal(su_pose_input_create(model, true, &inputs[k], NULL), SU_OK);
-        su_shot_sample(s.shot, k, 0.3, model->patch.skin_count, model->patch.skin, inputs[k].skin, inputs[k].p,
-                       inputs[k].Q, inputs[k].c);
+        su_shot_sample(s.shot, k, 0.3, inputs[k].p, inputs[k].Q, inputs[k].c);
+        su_shot_sample_skin(s.shot, k, 0.3, model->patch.skin_count, model->patch.skin, 1, inputs[k].skin);
         for (int64_t i = 0; i < model->patch.skin_count && k % 3 == 1; i++) inputs[k].skin[3 * i + 1] *= 0.005 * k;
         su_blend_evaluate(model, inputs[k].p, k + 1, &together[k].blend);
     }
@@ -744,7 +743,8 @@ static void step_directly(const variant *v)
             direct *to = &states[k % 2], *from = &states[(k + 1) % 2];
             /* every vertex is a skin vertex here, and all are points: the patch reads the whole skin */
             double *skin = calloc((size_t)(3 * s.tet.n), sizeof *skin);
-            su_shot_sample(s.shot, (int64_t)time, time - floor(time), 0, NULL, skin, input.p, input.Q, input.c);
+            su_shot_sample(s.shot, (int64_t)time, time - floor(time), input.p, input.Q, input.c);
+            su_shot_sample_skin(s.shot, (int64_t)time, time - floor(time), 0, NULL, 1, skin);
             for (int64_t i = 0; i < r.runtime.patch.skin_count; i++)
                 memcpy(input.skin + 3 * i, skin + 3 * r.runtime.patch.skin[i], 3 * sizeof(double));
             su_blend_evaluate(&r.runtime, input.p, k + 1, &pose.blend);

@@ -71,7 +71,8 @@ static void sample(supple_runtime *flesh, const fixture *f, int64_t frame, doubl
     const int32_t *needed;
     int64_t count = supple_needed(flesh, &needed);
     double Q[9], c[3];
-    su_shot_sample(f->s.shot, frame, fraction, count, needed, points, p, Q, c);
+    su_shot_sample(f->s.shot, frame, fraction, p, Q, c);
+    su_shot_sample_skin(f->s.shot, frame, fraction, count, needed, 1, points);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
         root[4 * i + 3] = c[i], root[12 + i] = 0;

@@ -70,13 +70,14 @@ static void frames_are_hit_exactly(void **unused)
     su_shot *shot = open_clip(c, 0, NULL);
     double skin[3 * NBAR], p[2], Q[9], t[3];
     for (int k = 0; k < F; k++) {
-        su_shot_sample(shot, k, 0.0, 0, NULL, skin, p, Q, t);
+        su_shot_sample(shot, k, 0.0, p, Q, t);
+        su_shot_sample_skin(shot, k, 0.0, 0, NULL, 1, skin);
         for (int i = 0; i < 3 * NBAR; i++) assert_true(skin[i] == (double)c->points[3 * NBAR * k + i]);
         assert_true(p[0] == k && p[1] == k * k);
         assert_near(Q[3], sin(0.3 * k), 1e-14);
         assert_true(t[0] == 2.0 * k);
         if (k + 1 == F) break;
-        su_shot_sample(shot, k, 1.0, 0, NULL, skin, NULL, NULL, NULL);
+        su_shot_sample_skin(shot, k, 1.0, 0, NULL, 1, skin);
         for (int i = 0; i < 3 * NBAR; i++) assert_true(skin[i] == (double)c->points[3 * NBAR * (k + 1) + i]);
     }
     su_shot_free(shot);
@@ -91,7 +92,8 @@ static void straight_motion_stays_straight(void **unused)
     double skin[3 * NBAR], t[3], p[2];
     for (int k = 0; k + 1 < F; k++)
         for (double a = 0.1; a < 1.0; a += 0.2) {
-            su_shot_sample(shot, k, a, 0, NULL, skin, p, NULL, t);
+            su_shot_sample(shot, k, a, p, NULL, t);
+            su_shot_sample_skin(shot, k, a, 0, NULL, 1, skin);
             for (int i = 0; i < 3 * NBAR; i++) assert_near(skin[i], line(k + a + 0.01 * i), 2e-6); /* float */
             assert_near(t[0], 2.0 * (k + a), 1e-13);
             assert_near(p[0], k + a, 1e-13);
@@ -107,9 +109,9 @@ static void one_sided(const su_shot *shot, int k, double e, double first[2], dou
         double f[4], p[2];
         for (int j = 0; j < 4; j++) {
             if (side == 0)
-                su_shot_sample(shot, k - 1, 1.0 - j * e, 0, NULL, NULL, p, NULL, NULL);
+                su_shot_sample(shot, k - 1, 1.0 - j * e, p, NULL, NULL);
             else
-                su_shot_sample(shot, k, j * e, 0, NULL, NULL, p, NULL, NULL);
+                su_shot_sample(shot, k, j * e, p, NULL, NULL);
             f[j] = p[1];
         }
         double sign = side == 0 ? -1.0 : 1.0;
@@ -132,7 +134,7 @@ static void spline_is_twice_differentiable_and_natural(void **unused)
         assert_near(second[0], second[1], 1e-11);
         assert_true(fabs(second[0]) > 1e-3);
     }
-    for (int j = 0; j < 3; j++) su_shot_sample(shot, 0, 1e-3 * j, 0, NULL, NULL, p[j], NULL, NULL);
+    for (int j = 0; j < 3; j++) su_shot_sample(shot, 0, 1e-3 * j, p[j], NULL, NULL);
     assert_near((p[0][1] - 2 * p[1][1] + p[2][1]) / 1e-6, 0.0, 1e-2);
     su_shot_free(shot);
     free(c);
@@ -150,7 +152,7 @@ static void spline_is_fourth_order(void **unused)
         for (int k = 0; k < F; k++) c->params[2 * k + 1] = sin(step * (k - 5));
         su_shot *shot = open_clip(c, 0, NULL);
         double p[2];
-        su_shot_sample(shot, 5, 0.5, 0, NULL, NULL, p, NULL, NULL);
+        su_shot_sample(shot, 5, 0.5, p, NULL, NULL);
         error[fine] = fabs(p[1] - sin(0.5 * step));
         su_shot_free(shot);
         free(c);
@@ -171,7 +173,8 @@ static void a_cut_separates_what_comes_before_and_after(void **unused)
     assert_true(su_shot_cut(shot, 6) && !su_shot_cut(shot, 5) && !su_shot_cut(shot, 7));
     double skin[3 * NBAR], t[3];
     for (int k = 0; k + 1 < F; k++) {
-        su_shot_sample(shot, k, 0.5, 0, NULL, skin, NULL, NULL, t);
+        su_shot_sample(shot, k, 0.5, NULL, NULL, t);
+        su_shot_sample_skin(shot, k, 0.5, 0, NULL, 1, skin);
         double jump = k >= 6 ? 100.0 : 0.0, at = k == 5 ? 5.0 : k + 0.5; /* before the cut the last frame holds */
         assert_near(skin[0], line(at) + jump, 2e-5);
         assert_near(t[0], 2.0 * at + 0.5 * jump, 1e-12);
@@ -188,7 +191,7 @@ static void rotation_passes_sign_flips_of_the_quaternion(void **unused)
     su_shot *shot = open_clip(c, 0, NULL);
     for (int k = 2; k + 3 < F; k++) {
         double Q[9], expected = 0.9 * (k + 0.5);
-        su_shot_sample(shot, k, 0.5, 0, NULL, NULL, NULL, Q, NULL);
+        su_shot_sample(shot, k, 0.5, NULL, Q, NULL);
         assert_near(Q[0], cos(expected), 2e-3);
         assert_near(Q[3], sin(expected), 2e-3);
         assert_near(Q[8], 1.0, 1e-14);
@@ -223,7 +226,7 @@ static void skin_lies_on_the_spline_of_the_whole_clip(void **unused)
     for (int k = 0; k + 1 < LONG; k++)
         for (double t = 0; t <= 1; t += 0.25) {
             double skin[WIDTH], spline[WIDTH];
-            su_shot_sample(shot, k, t, 0, NULL, skin, NULL, NULL, NULL);
+            su_shot_sample_skin(shot, k, t, 0, NULL, 1, skin);
             su_shot_blend(su_shot_segment_at(shot, k, t), WIDTH, f, second, spline);
             for (int i = 0; i < WIDTH; i++) most = fmax(most, fabs(skin[i] - spline[i]));
         }
@@ -238,8 +241,8 @@ static void list_picks_the_same_points(void **unused)
     su_shot *shot = open_clip(c, 0, NULL);
     int32_t list[] = {97, 3, 41};
     double all[3 * NBAR], some[9];
-    su_shot_sample(shot, 4, 0.37, 0, NULL, all, NULL, NULL, NULL);
-    su_shot_sample(shot, 4, 0.37, 3, list, some, NULL, NULL, NULL);
+    su_shot_sample_skin(shot, 4, 0.37, 0, NULL, 1, all);
+    su_shot_sample_skin(shot, 4, 0.37, 3, list, 1, some);
     for (int k = 0; k < 3; k++) assert_memory_equal(some + 3 * k, all + 3 * list[k], 3 * sizeof(double));
     su_shot_free(shot);
     free(c);
@@ -257,7 +260,7 @@ static void parameters_match_by_name(void **unused)
     su_shot *shot;
     assert_int_equal(su_shot_create(&c->anim, "clip", &c->target, 0, NULL, &shot, &unknown, NULL), SU_OK);
     double p[3];
-    su_shot_sample(shot, 3, 0.0, 0, NULL, NULL, p, NULL, NULL);
+    su_shot_sample(shot, 3, 0.0, p, NULL, NULL);
     assert_true(p[0] == 0.25 && p[1] == 9.0 && p[2] == 0.75);
     assert_int_equal(json_array_size(unknown), 1);
     assert_string_equal(json_string_value(json_array_get(unknown, 0)), "a");
@@ -288,9 +291,9 @@ static void corrections_are_added_once(void **unused)
         c->anim.file.meta = json_pack("{s:b}", "corrected", corrected);
         su_shot *shot = open_clip(c, 0, NULL);
         double skin[3 * NBAR];
-        su_shot_sample(shot, 4, 0.0, 0, NULL, skin, NULL, NULL, NULL);
+        su_shot_sample_skin(shot, 4, 0.0, 0, NULL, 1, skin);
         assert_near(skin[5] - (double)c->points[3 * NBAR * 4 + 5], corrected ? 0.0 : 0.5, 1e-12);
-        su_shot_sample(shot, 0, 0.0, 0, NULL, skin, NULL, NULL, NULL);
+        su_shot_sample_skin(shot, 0, 0.0, 0, NULL, 1, skin);
         assert_near(skin[5] - (double)c->points[5], 0.0, 1e-12);
         su_shot_free(shot);
         json_decref(c->anim.file.meta);
@@ -327,7 +330,7 @@ static void lanes_hold_what_samples_say(void **unused)
         su_shot_window_cover(&window, 0, F - 1);
         for (int k = 0; k < TIMES; k++) {
             at[k] = (su_shot_instant){(int64_t)times[k], times[k] - floor(times[k]), p[k]};
-            su_shot_sample(shot, at[k].frame, at[k].fraction, 0, NULL, NULL, p[k], NULL, NULL);
+            su_shot_sample(shot, at[k].frame, at[k].fraction, p[k], NULL, NULL);
         }
         for (int set = 0; set < 3; set++) {
             const su_pose_kernels *kernels = kernels_of(sets[set]);
@@ -337,7 +340,7 @@ static void lanes_hold_what_samples_say(void **unused)
             assert_memory_equal(windowed, moved, 3 * LIST * SU_REST_FRAMES * sizeof *moved);
             for (int k = 0; k < SU_REST_FRAMES; k++) {
                 int from = k < TIMES ? k : TIMES - 1;
-                su_shot_sample(shot, at[from].frame, at[from].fraction, LIST, list, skin, NULL, NULL, NULL);
+                su_shot_sample_skin(shot, at[from].frame, at[from].fraction, LIST, list, 1, skin);
                 for (int i = 0; i < 3 * LIST && (k < TIMES || !sculpted); i++)
                     assert_near((double)moved[SU_REST_FRAMES * i + k], skin[i] - neutral[i], 1e-6);
             }
@@ -376,7 +379,8 @@ static void clips_of_one_and_two_frames_work(void **unused)
         c->anim.F = frames;
         su_shot *shot = open_clip(c, 0, NULL);
         double skin[3 * NBAR], Q[9];
-        su_shot_sample(shot, 0, 0.5, 0, NULL, skin, NULL, Q, NULL);
+        su_shot_sample(shot, 0, 0.5, NULL, Q, NULL);
+        su_shot_sample_skin(shot, 0, 0.5, 0, NULL, 1, skin);
         assert_near(skin[0], line(frames == 2 ? 0.5 : 0.0), 1e-6);
         assert_true(isfinite(Q[0]));
         su_shot_free(shot);

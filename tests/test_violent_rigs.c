@@ -76,7 +76,8 @@ static void rig_energy(const scene *s, const double *mass, int substeps, double 
     for (int64_t k = 0; k < (s->anim.F - 1) * substeps + 1; k++) {
         int64_t frame = k == (s->anim.F - 1) * substeps ? s->anim.F - 2 : k / substeps;
         double sum = 0, fraction = (double)(k - frame * substeps) / substeps;
-        su_shot_sample(s->shot, frame, fraction, 0, NULL, x[k % 2], p, Q, c);
+        su_shot_sample(s->shot, frame, fraction, p, Q, c);
+        su_shot_sample_skin(s->shot, frame, fraction, 0, NULL, 1, x[k % 2]);
         for (int64_t v = 0; v < n; v++) {
             double at[3];
             su_mulv3(Q, x[k % 2] + 3 * v, at);

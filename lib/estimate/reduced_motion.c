@@ -56,7 +56,7 @@ static void set_basis(su_reduced_motion *s, int64_t instant)
     if (substep == 0 && !starts(s, frame)) frame--, substep = substeps; /* the end of the segment before */
     s->b[0] = 1;
     if (s->basis.m > 1) {
-        su_shot_sample(s->shot, frame, (double)substep / (double)substeps, 0, NULL, NULL, s->p, NULL, NULL);
+        su_shot_sample(s->shot, frame, (double)substep / (double)substeps, s->p, NULL, NULL);
         su_rig_weights(&rig, s->p, s->w);
         su_rig_basis_weights(&rig, s->p, s->w, s->b);
     }

@@ -10,7 +10,8 @@
 void su_fullsim_evaluate(su_fullsim *s, int64_t frame, double fraction, su_instant *at)
 {
     double start = su_seconds();
-    su_shot_sample_all(s->shot, frame, fraction, s->options.threads, s->skin, s->p, at->Q, at->c);
+    su_shot_sample(s->shot, frame, fraction, s->p, at->Q, at->c);
+    su_shot_sample_skin(s->shot, frame, fraction, 0, NULL, s->options.threads, s->skin);
     su_rig_weights(&s->rig, s->p, at->w);
     su_rest_shape_evaluate_all(&s->rest, s->skin, at->w, s->options.threads, at->x);
     su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);

@@ -343,27 +343,25 @@ static void sample_points(const su_shot *shot, const skin_sample *s, int64_t fro
     }
 }
 
-static void sample_skin(const su_shot *shot, const su_shot_weights *at, int64_t count, const int32_t *list,
-                        const double *p, int threads, double *skin)
+void su_shot_sample_skin(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
+                         int threads, double *skin)
 {
-    skin_sample s = {.at = at, .list = list};
+    su_shot_weights at = su_shot_weights_at(shot, frame, fraction);
+    skin_sample s = {.at = &at, .list = list};
+    double p[MAX_PARAMS];
+    if (shot->add_psd) su_shot_sample(shot, frame, fraction, p, NULL, NULL);
     s.sculpts = su_shot_sculpts(shot, p, s.weights, &s.shapes);
+    if (!list) count = shot->nbar;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t from = 0; from < count; from += SAMPLED)
         sample_points(shot, &s, from, from + SAMPLED < count ? from + SAMPLED : count, skin);
 }
 
-static void sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list, int threads,
-                   double *skin, double *p, double *rotation, double *translation)
+void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, double *p, double *rotation,
+                    double *translation)
 {
     su_shot_segment at = su_shot_segment_at(shot, frame, fraction);
-    double params[MAX_PARAMS];
-    if (p || (skin && shot->add_psd)) su_shot_blend(at, shot->s, shot->params, shot->params_second, params);
-    if (p) memcpy(p, params, (size_t)shot->s * sizeof *p);
-    if (skin) {
-        su_shot_weights weights = su_shot_weights_at(shot, frame, fraction);
-        sample_skin(shot, &weights, list ? count : shot->nbar, list, params, threads, skin);
-    }
+    if (p) su_shot_blend(at, shot->s, shot->params, shot->params_second, p);
     if (rotation) {
         double q[4], norm = 0.0;
         su_shot_blend(at, 4, shot->quaternion, shot->quaternion_second, q);
@@ -376,16 +374,4 @@ static void sample(const su_shot *shot, int64_t frame, double fraction, int64_t 
         memcpy(rotation, m, sizeof m);
     }
     if (translation) su_shot_blend(at, 3, shot->translation, shot->translation_second, translation);
-}
-
-void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
-                    double *skin, double *p, double *rotation, double *translation)
-{
-    sample(shot, frame, fraction, count, list, 1, skin, p, rotation, translation);
-}
-
-void su_shot_sample_all(const su_shot *shot, int64_t frame, double fraction, int threads, double *skin, double *p,
-                        double *rotation, double *translation)
-{
-    sample(shot, frame, fraction, 0, NULL, threads, skin, p, rotation, translation);
 }

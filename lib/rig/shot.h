@@ -62,13 +62,12 @@ su_shot_weights su_shot_weights_at(const su_shot *shot, int64_t frame, double fr
  * (.,nbar,3). */
 int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes);
 
-/* State at frame + fraction (0 <= fraction <= 1; on the segment that starts at `frame`). Outputs may be NULL.
- * skin (count,3) of the skin vertices `list` (NULL: all), corrected, root frame; p (s); rotation (9) row-major and
- * translation (3) of the root frame. Thread-safe. */
-void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
-                    double *skin, double *p, double *rotation, double *translation);
-/* The same of all skin vertices, by several threads. */
-void su_shot_sample_all(const su_shot *shot, int64_t frame, double fraction, int threads, double *skin, double *p,
-                        double *rotation, double *translation);
+/* The rig at frame + fraction (0 <= fraction <= 1; on the segment that starts at `frame`): p (s); rotation (9)
+ * row-major and translation (3) of the root frame. Each may be NULL. Thread-safe, as the next one. */
+void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, double *p, double *rotation,
+                    double *translation);
+/* The skin there: skin (count,3) of the vertices `list` (NULL: all, whatever count), corrected, root frame. */
+void su_shot_sample_skin(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
+                         int threads, double *skin);
 
 #endif

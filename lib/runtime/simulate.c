@@ -44,7 +44,7 @@ const su_shot_counts *su_simulation_counts(const su_simulation *s) { return &s->
 
 static void sample(const su_simulation *s, int64_t frame, double fraction, su_pose_input *input)
 {
-    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, input->Q, input->c);
+    su_shot_sample(s->shot, frame, fraction, input->p, input->Q, input->c);
 }
 
 /* By the stepping thread, off the plan. */
@@ -87,7 +87,7 @@ static void set_loads(su_simulation *s, int64_t frame, double fraction)
     const su_external *external = s->settings.external;
     if (!external || external->points == 0) return;
     s->loads.t = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
-    su_shot_sample(s->shot, frame, fraction, external->points, external->vertex, s->loads.skin, NULL, NULL, NULL);
+    su_shot_sample_skin(s->shot, frame, fraction, external->points, external->vertex, 1, s->loads.skin);
 }
 
 /* Writes the row of the frame just reached. */

@@ -30,7 +30,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
                           : k % 2 ? 1.0
                                   : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
-        su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
+        su_shot_sample(s->shot, instants[k].frame, fraction, p, at[k].Q, at[k].c);
         su_rig_weights(&model->rig, p, weights);
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }

@@ -58,7 +58,8 @@ void supple_clip_pose(const supple_clip *clip, double seconds, double *parameter
     int64_t frame = (int64_t)at < clip->anim.F - 2 ? (int64_t)at : clip->anim.F - 2;
     const int32_t *needed;
     int64_t count = supple_needed(clip->runtime, &needed);
-    su_shot_sample(clip->shot, frame, at - (double)frame, count, needed, points, parameters, rotation, move);
+    su_shot_sample(clip->shot, frame, at - (double)frame, parameters, rotation, move);
+    su_shot_sample_skin(clip->shot, frame, at - (double)frame, count, needed, 1, points);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) root[4 * i + j] = rotation[3 * i + j];
         root[4 * i + 3] = move[i];

@@ -275,7 +275,8 @@ static void pose(worker *w, int64_t frame)
     if (s->source.poses) {
         memcpy(w->rest, s->fit->shapes + 3 * s->tet->n * frame, (size_t)(3 * s->tet->n) * sizeof *w->rest);
     } else {
-        su_shot_sample(s->source.shot, frame, 0, 0, NULL, w->skin, w->p, Q, c);
+        su_shot_sample(s->source.shot, frame, 0, w->p, Q, c);
+        su_shot_sample_skin(s->source.shot, frame, 0, 0, NULL, 1, w->skin);
         su_rig_weights(&s->rig, w->p, w->frame.w);
         su_rest_shape_evaluate(&s->rest, s->tet->n, NULL, w->skin, w->frame.w, w->rest);
     }

@@ -250,7 +250,7 @@ static su_status project(su_tool *tool, job *j)
     SU_GO(SU_ALLOC(&p.q, r, "projection", err));
     for (int64_t i = 0; i < r; i++) p.unit[i * r + i] = 1;
     for (int64_t k = 0; k < j->anim.F; k++) {
-        su_shot_sample(j->shot, k, 0, needed, list, p.skin, NULL, NULL, NULL);
+        su_shot_sample_skin(j->shot, k, 0, needed, list, 1, p.skin);
         for (int64_t i = 0; i < r; i++) {
             if (i > 0) memcpy(p.skin + i * 3 * needed, p.skin, (size_t)(3 * needed) * sizeof *p.skin);
             memcpy(p.w + i * model->m, run->weights + k * model->m, (size_t)model->m * sizeof *p.w);

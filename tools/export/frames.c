@@ -32,7 +32,7 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
         if (!points) memcpy(j->points, j->displacement, (size_t)(count * columns) * sizeof *j->points);
     } else if (j->has_model) {
         for (int64_t k = 0; k < count; k++)
-            su_shot_sample(j->shot, first + k, 0.0, j->anim.nbar, NULL, j->points + k * columns, NULL, NULL, NULL);
+            su_shot_sample_skin(j->shot, first + k, 0.0, 0, NULL, 1, j->points + k * columns);
     } else {
         for (int64_t i = 0; i < count * columns; i++) j->points[i] = (double)j->anim.points[first * columns + i];
     }

@@ -223,7 +223,7 @@ su_status report_pack_live(const report_data *d, su_page *page, json_t *info, su
     SU_TRY(report_pack_skin(d, page, live, err));
     double *p;
     SU_TRY(SU_ALLOC(&p, anim->F * model->s, "parameters", err));
-    for (int64_t f = 0; f < anim->F; f++) su_shot_sample(d->shot, f, 0, 0, NULL, NULL, p + f * model->s, NULL, NULL);
+    for (int64_t f = 0; f < anim->F; f++) su_shot_sample(d->shot, f, 0, p + f * model->s, NULL, NULL);
     su_status status = su_page_add(page, "live.params", SU_PAGE_F64, anim->F * model->s, p, err);
     free(p);
     SU_TRY(status);

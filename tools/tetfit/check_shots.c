@@ -84,7 +84,8 @@ static su_status measure_frames(su_tool *tool, const shot_check *check, const su
         for (int64_t f = 0; f < out->frames; f++) {
             double *p = out->p + fit->s * f;
             if (status != SU_OK || su_progress_stopped(&tool->progress)) continue;
-            su_shot_sample(shot, f, 0, 0, NULL, skin, p, NULL, NULL);
+            su_shot_sample(shot, f, 0, p, NULL, NULL);
+            su_shot_sample_skin(shot, f, 0, 0, NULL, 1, skin);
             su_rig_weights(&rig, p, w);
             su_rest_shape_evaluate(&shape, fit->n, NULL, skin, w, x);
             out->collapsed[f] = count_collapsed(tet, x);

@@ -69,7 +69,7 @@ static su_status choose_frames(su_contact_training *t, su_error *err)
     SU_GO(SU_ALLOC_ALL("training poses", err, SU_WANT(distance, most), SU_WANT(picked, most)));
     for (int k = 0; k < plan->shots; k++)
         for (int64_t f = 0; f < su_shot_frames(plan->shot[k]); f++)
-            su_shot_sample(plan->shot[k], f, 0, 0, NULL, NULL, params + s * at++, NULL, NULL);
+            su_shot_sample(plan->shot[k], f, 0, params + s * at++, NULL, NULL);
     const su_pose_candidates frames = {total, s, params, plan->model->param_scale};
     su_chosen_poses chosen = {.picked = picked, .distance = distance};
     SU_GO(su_select_poses(&frames, 0, NULL, most, 0, &chosen, err));
@@ -316,8 +316,8 @@ static su_status select_pose(su_contact_training *t, int64_t first, const double
 static void evaluate_pose(su_contact_training *t, const su_shot *shot, int64_t frame, double fraction, su_pose *pose)
 {
     const su_blend *none[1][2] = {{NULL, NULL}};
-    su_shot_sample(shot, frame, fraction, t->runtime.patch.skin_count, t->runtime.patch.skin, t->input.skin, t->input.p,
-                   t->input.Q, t->input.c);
+    su_shot_sample(shot, frame, fraction, t->input.p, t->input.Q, t->input.c);
+    su_shot_sample_skin(shot, frame, fraction, t->runtime.patch.skin_count, t->runtime.patch.skin, 1, t->input.skin);
     su_blend_evaluate(&t->runtime, t->input.p, ++t->serial, &pose->blend);
     su_pose_evaluate(&t->runtime, 1, &t->input, none, &t->work, pose);
 }

@@ -49,7 +49,7 @@ static bool force_at(evaluator *at, const su_shot *shot, int64_t frame, int64_t 
     su_pose_input *input = &at->input;
     const bool last = frame + 1 >= su_shot_frames(shot); /* the end of the segment before: none begins there */
     const su_shot_instant instant = {last ? frame - 1 : frame, last ? 1 : 0, input->p};
-    su_shot_sample(shot, instant.frame, instant.fraction, 0, NULL, NULL, input->p, input->Q, input->c);
+    su_shot_sample(shot, instant.frame, instant.fraction, input->p, input->Q, input->c);
     su_shot_lanes(shot, &model->patch, model->pose_kernels, NULL, 1, &instant, at->work.moved);
     su_blend_evaluate(model, input->p, serial, &at->pose.blend);
     su_pose_evaluate(model, 1, input, &none, &at->work, &at->pose);

@@ -136,8 +136,7 @@ static su_status shots_open(const su_pose_space *space, const su_shot_list *list
         for (int64_t f = 0; f < su_shot_frames(all->shot[k]); f++, at++) {
             all->of[at] = k, all->number[at] = f;
             bool last = f + 1 == su_shot_frames(all->shot[k]) && f > 0;
-            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, 0, NULL, NULL, all->params + at * space->s,
-                           NULL, NULL);
+            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, all->params + at * space->s, NULL, NULL);
         }
     return SU_OK;
 }
@@ -206,7 +205,8 @@ static void sample_instant(su_pose_space *space, const su_rest_shape *shape, con
     time = fmin(fmax(time, 0), last);
     frame = (int64_t)time;
     if (frame > frames - 2) frame = frames > 1 ? frames - 2 : 0;
-    su_shot_sample(shot, frame, fmin(time - (double)frame, 1), 0, NULL, at->skin, at->p, at->Q, at->c);
+    su_shot_sample(shot, frame, fmin(time - (double)frame, 1), at->p, at->Q, at->c);
+    su_shot_sample_skin(shot, frame, fmin(time - (double)frame, 1), 0, NULL, 1, at->skin);
     su_rig_weights(&space->rig, at->p, at->w);
     su_rest_shape_evaluate(shape, space->n, NULL, at->skin, at->w, at->x);
     su_rotation_field_evaluate(space->field, at->x, at->rotation, space->threads);

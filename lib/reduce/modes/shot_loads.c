@@ -42,7 +42,8 @@ static void load_at(sampler *s, const su_shot *shot, int64_t f, double dt, doubl
     int64_t n = s->tet->n;
     double Q[3][9], c[3][3];
     for (int k = 0; k < 3; k++) {
-        su_shot_sample(shot, f + k - 1, 0, 0, NULL, s->skin, NULL, Q[k], c[k]);
+        su_shot_sample(shot, f + k - 1, 0, NULL, Q[k], c[k]);
+        su_shot_sample_skin(shot, f + k - 1, 0, 0, NULL, 1, s->skin);
         su_rest_shape_evaluate(&s->shape, n, NULL, s->skin, NULL, s->x[k]);
     }
     su_rotation_field_evaluate(s->field, s->x[1], s->rotation, s->threads);

@@ -35,7 +35,8 @@ void su_skinning_shot_free(su_skinning_shot *of)
 static void sample(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_work *own, double Q[9],
                    double c[3])
 {
-    su_shot_sample(of->shot, frame, fraction, su_shot_skin(of->shot), NULL, own->skin, own->p, Q, c);
+    su_shot_sample(of->shot, frame, fraction, own->p, Q, c);
+    su_shot_sample_skin(of->shot, frame, fraction, 0, NULL, 1, own->skin);
     su_rig_weights(&of->rig.space, own->p, own->w);
 }
 
@@ -90,7 +91,7 @@ done:
 
 void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_instant *out)
 {
-    su_shot_sample(of->shot, frame, fraction, 0, NULL, NULL, NULL, out->Q, out->c);
+    su_shot_sample(of->shot, frame, fraction, NULL, out->Q, out->c);
     double *to = of->bones ? of->entries[0] : out->N;
     su_shot_blend(su_shot_segment_at(of->shot, frame, fraction), of->width, of->frames, of->second, to);
     if (of->bones)
@@ -101,7 +102,7 @@ void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fract
 
 void su_skinning_shot_weights(const su_skinning_shot *of, int64_t frame, double *w)
 {
-    su_shot_sample(of->shot, frame, 0, 0, NULL, NULL, of->p, NULL, NULL);
+    su_shot_sample(of->shot, frame, 0, of->p, NULL, NULL);
     su_rig_weights(&of->rig.space, of->p, w);
 }
 
@@ -109,7 +110,7 @@ void su_skinning_shot_weights(const su_skinning_shot *of, int64_t frame, double 
 static void bones_in_world(const su_skinning_shot *of, int64_t frame, double fraction, double *out)
 {
     double Q[9], c[3];
-    su_shot_sample(of->shot, frame, fraction, 0, NULL, NULL, NULL, Q, c);
+    su_shot_sample(of->shot, frame, fraction, NULL, Q, c);
     su_shot_blend(su_shot_segment_at(of->shot, frame, fraction), of->width, of->frames, of->second, out);
     for (int a = 0; a < 12; a++) out[of->width + a] = a % 5 == 0;
     for (double *M = out; M <= out + of->width; M += 12) {

@@ -51,7 +51,7 @@ static void enter(void *self, int64_t frame, double fraction, bool planned)
     if (loads) {
         const su_external *external = s->settings.external;
         loads->t = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
-        su_shot_sample(s->shot, frame, fraction, external->points, external->vertex, loads->skin, NULL, NULL, NULL);
+        su_shot_sample_skin(s->shot, frame, fraction, external->points, external->vertex, 1, loads->skin);
     }
     s->driver.counts.instants++;
     s->driver.counts.pose_seconds += su_seconds() - start;

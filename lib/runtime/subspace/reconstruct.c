@@ -382,8 +382,8 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
     if (sim->q) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
         for (int64_t f = 0; f < (rec->phi ? 0 : frames); f++) /* skinning modes need no skin */
-            su_shot_sample(shot, first + f, 0.0, rec->patch.skin_count, rec->patch.skin,
-                           rec->skin_block + f * 3 * rec->patch.skin_count, NULL, NULL, NULL);
+            su_shot_sample_skin(shot, first + f, 0.0, rec->patch.skin_count, rec->patch.skin, 1,
+                                rec->skin_block + f * 3 * rec->patch.skin_count);
         su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
                               sim->basis_weights ? sim->basis_weights + first * sim->m : NULL, sim->q + first * sim->r,
                               u, displacement);
@@ -405,7 +405,7 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
     for (int64_t f = 0; f < frames; f++) {
         double *out = points + f * 3 * nbar;
-        su_shot_sample(shot, first + f, 0.0, nbar, NULL, out, NULL, NULL, NULL);
+        su_shot_sample_skin(shot, first + f, 0.0, 0, NULL, 1, out);
         const double *add = displacement + f * 3 * nbar;
         for (int64_t k = 0; k < 3 * nbar; k++) out[k] += add[k];
     }

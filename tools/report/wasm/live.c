@@ -204,7 +204,8 @@ static void pose_at(int64_t frame, double fraction, int64_t k)
 {
     double Q[9], c[3];
     points = all_points + 3 * k * needed, p = all_p + k * model.s, root = roots[k];
-    su_shot_sample(shot, frame, fraction, needed, needed_list, points, p, Q, c);
+    su_shot_sample(shot, frame, fraction, p, Q, c);
+    su_shot_sample_skin(shot, frame, fraction, needed, needed_list, 1, points);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
         root[4 * i + 3] = c[i];
