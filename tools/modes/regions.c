@@ -27,8 +27,9 @@ su_status read_handles(job *j)
         if (status == SU_OK && !poses.bone_segments) status = su_fail(err, SU_INPUT, "%s: has no bones", set->bones);
         for (int64_t b = 0; status == SU_OK && b < poses.B; b++) names[b] = su_file_name(&poses.file, "bone_names", b);
         if (status == SU_OK)
-            status = su_handles_of_bones(set->regions, "--regions", poses.B, names, poses.bone_segments,
-                                         &j->handle_count, &j->handles, err);
+            status =
+                su_handles_of_bones(set->regions, "--regions", &(su_bone_segments){poses.B, names, poses.bone_segments},
+                                    &j->handle_count, &j->handles, err);
         free(names);
         su_poses_free(&poses);
         if (status != SU_OK) return status;

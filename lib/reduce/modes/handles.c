@@ -151,9 +151,9 @@ done:
 
 /* ---- from bones ---- */
 
-/* One item NAME or REGION=BONE+BONE of the list, [at, end). *room: of *handles. */
-static su_status add_item(const char *at, const char *end, const char *what, int64_t bones, const char *const *names,
-                          const double *segments, int64_t *count, su_handle **handles, su_error *err)
+/* One item NAME or REGION=BONE+BONE of the list, [at, end). */
+static su_status add_item(const char *at, const char *end, const char *what, const su_bone_segments *bones,
+                          int64_t *count, su_handle **handles, su_error *err)
 {
     const char *equals = memchr(at, '=', (size_t)(end - at)), *bone = equals ? equals + 1 : at;
     size_t name_length = (size_t)((equals ? equals : end) - at);
@@ -167,12 +167,12 @@ static su_status add_item(const char *at, const char *end, const char *what, int
         int64_t found = 0;
         if (!stop) stop = end;
         snprintf(pattern, sizeof pattern, "%.*s", (int)(stop - bone), bone);
-        for (int64_t b = 0; b < bones; b++) {
-            if (!names[b] || fnmatch(pattern, names[b], 0) != 0) continue;
+        for (int64_t b = 0; b < bones->count; b++) {
+            if (!bones->names[b] || fnmatch(pattern, bones->names[b], 0) != 0) continue;
             su_handle *more = realloc(*handles, (size_t)(*count + 1) * sizeof *more);
             if (!more) return su_fail(err, SU_AGAIN, "out of memory");
             *handles = more;
-            memcpy(handle.ends, segments + 6 * b, sizeof handle.ends);
+            memcpy(handle.ends, bones->ends + 6 * b, sizeof handle.ends);
             more[(*count)++] = handle, found++;
         }
         if (!found) return su_fail(err, SU_INPUT, "%s: there is no bone '%s'", what, pattern);
@@ -181,15 +181,15 @@ static su_status add_item(const char *at, const char *end, const char *what, int
     return SU_OK;
 }
 
-su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
-                              const double *segments, int64_t *count, su_handle **handles, su_error *err)
+su_status su_handles_of_bones(const char *list, const char *what, const su_bone_segments *bones, int64_t *count,
+                              su_handle **handles, su_error *err)
 {
     su_handle *out = NULL;
     int64_t found = 0;
     su_status status = SU_OK;
     for (const char *at = list; status == SU_OK;) {
         const char *end = at + strcspn(at, ",");
-        status = add_item(at, end, what, bones, names, segments, &found, &out, err);
+        status = add_item(at, end, what, bones, &found, &out, err);
         if (*end == '\0') break;
         at = end + 1;
     }

@@ -20,11 +20,17 @@ int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *regi
  * caller's, freed by free(). SU_INPUT with the line in the message. */
 su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err);
 
-/* Handles from a list `BONE,REGION=BONE+BONE,...` whose bones may be patterns (fnmatch: ear*.L). names (bones) may hold
- * NULLs; segments (bones,2,3). what: the option, for messages. SU_USAGE where the list is malformed, SU_INPUT where a
- * bone is missing. *handles is the caller's. */
-su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
-                              const double *segments, int64_t *count, su_handle **handles, su_error *err);
+/* Bones of the neutral pose, borrowed. */
+typedef struct su_bone_segments {
+    int64_t count;
+    const char *const *names; /* (count) may hold NULLs */
+    const double *ends;       /* (count,2,3) m */
+} su_bone_segments;
+
+/* Handles from a list `BONE,REGION=BONE+BONE,...` whose bones may be patterns (fnmatch: ear*.L). what: the option,
+ * for messages. SU_USAGE where the list is malformed, SU_INPUT where a bone is missing. *handles is the caller's. */
+su_status su_handles_of_bones(const char *list, const char *what, const su_bone_segments *bones, int64_t *count,
+                              su_handle **handles, su_error *err);
 
 /* `count` points, a region each, spread over the vertices that are not held (held (n), 1; NULL: all): the first is the
  * one farthest from their mean, each next one the farthest from those before it. Fewer than count vertices: SU_INPUT.
