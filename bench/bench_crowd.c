@@ -86,7 +86,7 @@ static void make_source(su_arena *arena, const block *b, su_model *m, float **we
                                        .young = m->young,
                                        .poisson = m->poisson,
                                        .density = m->density};
-    must(su_skinning_modes(&modes, MODES, values, m->skinning_weights, NULL, NULL, &err), &err);
+    must(su_skinning_modes(&modes, MODES, values, m->skinning_weights, NULL, &err), &err);
     const su_cluster_problem clusters = {.n = m->n,
                                          .t = m->t,
                                          .k = MODES,

@@ -211,7 +211,7 @@ static double outside(const body *b, const double *W, const double *V)
 static void solve(const su_skinning_problem *problem, double *values, double *W, su_skinning_report *report)
 {
     su_error err = {0};
-    if (su_skinning_modes(problem, MODES, values, W, report, NULL, &err)) fail_msg("%s", err.text);
+    if (su_skinning_modes(problem, MODES, values, W, report, &err)) fail_msg("%s", err.text);
 }
 
 static void eigenpairs_are_those_of_a_dense_solver(void **state)
@@ -563,12 +563,12 @@ static void more_modes_than_there_are_is_said(void **state)
     int64_t left = 48 - rows.rows;
     double *values = take(64), *W = take(64 * b.box.n);
     (void)state;
-    assert_int_equal(su_skinning_modes(&problem, left, values, W, NULL, NULL, &err), SU_OK);
+    assert_int_equal(su_skinning_modes(&problem, left, values, W, NULL, &err), SU_OK);
     for (int64_t k = 1; k < left; k++) assert_true(values[k] >= values[k - 1]);
-    assert_int_equal(su_skinning_modes(&problem, left + 1, values, W, NULL, NULL, &err), SU_INPUT);
+    assert_int_equal(su_skinning_modes(&problem, left + 1, values, W, NULL, &err), SU_INPUT);
     assert_non_null(strstr(err.text, "ask for at most"));
     b.box.vertices[0] = b.box.vertices[1] = b.box.vertices[2] = 5; /* a tet turned inside out */
-    assert_int_equal(su_skinning_modes(&problem, 3, values, W, NULL, NULL, &err), SU_INPUT);
+    assert_int_equal(su_skinning_modes(&problem, 3, values, W, NULL, &err), SU_INPUT);
     free(values), free(W);
     su_complementarity_free(&rows);
     su_rig_motions_free(&rig);
@@ -623,8 +623,7 @@ static void local_modes_are_those_of_their_regions(void **state)
     int32_t region[MODES];
     su_error err = {0};
     solve(&problem, global, V, NULL);
-    if (su_local_skinning_modes(&problem, &local, &regions, values, W, region, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    if (su_local_skinning_modes(&problem, &local, &regions, values, W, region, NULL, &err)) fail_msg("%s", err.text);
     assert_true(seen(&b, defined, 10 * BONES, W) < 1e-6); /* rows that depend on others to that are dropped */
     for (int k = 1; k < MODES; k++) assert_true(values[k] >= values[k - 1]);
     for (int g = 0, of_all = 0; g < REGIONS; g++) {
@@ -689,7 +688,7 @@ static void local_modes_carry_what_happens_in_one_place(void **state)
         weight[v] = square < 0.16, bump[v] = exp(-square / 0.04);
     }
     solve(&problem, values, V, NULL);
-    if (su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, NULL, &err)) fail_msg("%s", err.text);
+    if (su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, &err)) fail_msg("%s", err.text);
     assert_true(left_of(&b, W, bump) < 0.6 * left_of(&b, V, bump));
     free(weight), free(W), free(V), free(bump);
     body_free(&b);
@@ -805,7 +804,7 @@ static void regions_too_small_are_told(void **state)
     const su_skinning_regions regions = {1, weight, &modes};
     su_error err = {0};
     weight[b.box.n - 1] = 1;
-    assert_int_equal(su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, NULL, &err), SU_INPUT);
+    assert_int_equal(su_local_skinning_modes(&problem, NULL, &regions, values, W, NULL, NULL, &err), SU_INPUT);
     assert_non_null(strstr(err.text, "region 1: "));
     su_handle *handles;
     assert_int_equal(su_handles_spread(b.box.n, b.box.vertices, b.held, b.box.n, &handles, &err), SU_INPUT);

@@ -354,14 +354,15 @@ su_status skinning_run(job *j)
                                          .poisson = j->fit.poisson + row * tet->t,
                                          .density = j->fit.density,
                                          .rig = set->unconstrained ? NULL : &rig,
-                                         .covariance = (su_covariance)set->covariance};
+                                         .covariance = (su_covariance)set->covariance,
+                                         .progress = &tool->progress};
     if (local.regions.count) {
         SU_GO(weigh_regions(j, &local));
         const su_local_rig of = {&motions, mass, out.leak};
         SU_GO(su_local_skinning_modes(&problem, set->unconstrained ? NULL : &of, &local.regions, out.eigenvalues,
-                                      out.weights, NULL, &report, &tool->progress, err));
+                                      out.weights, NULL, &report, err));
     } else
-        SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
+        SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, err));
     report_modes(tool, &out, &report);
     SU_GO(make_skinning_meta(j, &out));
     SU_GO(su_skinning_save(tool->output, &out, err));

@@ -28,19 +28,16 @@ static void add_report(su_skinning_report *sum, const su_skinning_report *one)
     sum->seconds_eigen += one->seconds_eigen;
 }
 
-/* Modes of one region: what lies outside of it is held. outside (n) is scratch. */
-static su_status solve_region(const su_skinning_problem *problem, const su_local_rig *rig, const double *weight,
-                              int64_t modes, uint8_t *outside, double *eigenvalues, double *W,
-                              su_skinning_report *report, const su_progress *progress, su_error *err)
+/* Modes of one region: all else is held in problem. */
+static su_status solve_region(const su_skinning_problem *problem, const su_local_rig *rig, int64_t modes,
+                              double *eigenvalues, double *W, su_skinning_report *report, su_error *err)
 {
     su_complementarity rows = {0};
     su_skinning_problem of = *problem;
     su_status status = SU_OK;
-    for (int64_t v = 0; v < problem->n; v++) outside[v] = !(weight[v] > 0) || (problem->held && problem->held[v]);
-    if (rig)
-        SU_GO(su_complementarity_create(rig->motions, problem->vertices, rig->mass, rig->leak, outside, &rows, err));
-    of.held = outside, of.rig = rig ? &rows : NULL;
-    status = su_skinning_modes(&of, modes, eigenvalues, W, report, progress, err);
+    if (rig) SU_GO(su_complementarity_create(rig->motions, of.vertices, rig->mass, rig->leak, of.held, &rows, err));
+    of.rig = rig ? &rows : NULL;
+    status = su_skinning_modes(&of, modes, eigenvalues, W, report, err);
 done:
     su_complementarity_free(&rows);
     return status;
@@ -48,11 +45,11 @@ done:
 
 su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_local_rig *rig,
                                   const su_skinning_regions *regions, double *eigenvalues, double *weights,
-                                  int32_t *region, su_skinning_report *report, const su_progress *progress,
-                                  su_error *err)
+                                  int32_t *region, su_skinning_report *report, su_error *err)
 {
     int64_t n = problem->n, k = 0, most = 0, at = 0;
     su_skinning_report sum = {0};
+    su_skinning_problem inside = *problem;
     double *values = NULL, *W = NULL, *all = NULL;
     int32_t *of = NULL;
     uint8_t *outside = NULL;
@@ -65,11 +62,14 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_l
     SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(values, most), SU_WANT(W, n * most), SU_WANT(all, n * k),
                        SU_WANT(of, k)));
     SU_GO(SU_ALLOC(&outside, n, "regions", err));
+    inside.held = outside;
     SU_GO(SU_ALLOC(&found, k, "skinning modes", err));
     for (int64_t g = 0; g < regions->count; g++) {
         int64_t modes = regions->modes[g];
         su_skinning_report one;
-        status = solve_region(problem, rig, regions->weight + g * n, modes, outside, values, W, &one, progress, err);
+        for (int64_t v = 0; v < n; v++)
+            outside[v] = !(regions->weight[g * n + v] > 0) || (problem->held && problem->held[v]);
+        status = solve_region(&inside, rig, modes, values, W, &one, err);
         if (status != SU_OK) {
             su_error_context(err, "region %lld: ", (long long)g + 1);
             goto done;

@@ -28,7 +28,6 @@ typedef struct su_local_rig {
  * rows. */
 su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_local_rig *rig,
                                   const su_skinning_regions *regions, double *eigenvalues, double *weights,
-                                  int32_t *region, su_skinning_report *report, const su_progress *progress,
-                                  su_error *err);
+                                  int32_t *region, su_skinning_report *report, su_error *err);
 
 #endif

@@ -235,7 +235,7 @@ static su_status make_room(operator_state *s, su_error *err)
 }
 
 su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, double *eigenvalues, double *weights,
-                            su_skinning_report *report, const su_progress *progress, su_error *err)
+                            su_skinning_report *report, su_error *err)
 {
     operator_state s = {.problem = problem};
     su_skinning_report unused;
@@ -271,7 +271,7 @@ su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, doubl
                                  .inverse = exact ? invert : NULL,
                                  .order = su_factor_single_order(s.factor),
                                  .context = &s};
-    SU_GO(su_eigen_block(&A, k, TOLERANCE, eigenvalues, vectors, &solved, progress, err));
+    SU_GO(su_eigen_block(&A, k, TOLERANCE, eigenvalues, vectors, &solved, problem->progress, err));
     memset(weights, 0, (size_t)(problem->n * k) * sizeof *weights);
     for (int64_t c = 0; c < k; c++) {
         eigenvalues[c] = fmax(eigenvalues[c], 0);

@@ -18,6 +18,7 @@ typedef struct su_skinning_problem {
     const double *young, *poisson, *density; /* (t) */
     const su_complementarity *rig;           /* NULL: unconstrained */
     su_covariance covariance;
+    const su_progress *progress; /* may stop it; NULL: nobody does */
 } su_skinning_problem;
 
 typedef struct su_skinning_report {
@@ -30,6 +31,6 @@ typedef struct su_skinning_report {
 /* eigenvalues (k) rad^2/s^2, ascending, not negative; weights (n,k) orthonormal in the lumped mass, 0 at held vertices.
  * SU_INPUT where k is more than the free vertices less the rows. report may be NULL. */
 su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, double *eigenvalues, double *weights,
-                            su_skinning_report *report, const su_progress *progress, su_error *err);
+                            su_skinning_report *report, su_error *err);
 
 #endif
