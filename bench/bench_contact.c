@@ -290,7 +290,7 @@ static double ours(const su_elastic *elastic, const block *b, rows kind, double 
     if (kind == PAIRS)
         problem.row_count = b->contacts, problem.row_offsets = b->row_offsets, problem.row_vertices = b->row_vertices,
         problem.row_coefficients = b->row_coefficients;
-    if (su_modes_solve(&problem, MODES, MODES, values, modes, NULL, 1, NULL, &err)) fail(err.text);
+    if (su_modes_solve(&problem, MODES, MODES, values, modes, NULL, 1, &err)) fail(err.text);
     free(modes);
     return seconds() - from;
 }

@@ -134,7 +134,7 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained, do
                                              b->density,
                                              constrained ? &rig : NULL,
                                              SU_COVARIANCE_TRANSLATION};
-        if (su_skinning_modes(&problem, SKINNING_MODES, values, w, &now.report, NULL, &err)) fail(err.text);
+        if (su_skinning_modes(&problem, SKINNING_MODES, values, w, &now.report, &err)) fail(err.text);
         now.all = seconds() - from;
         if (now.all < best.all) best = now;
         su_complementarity_free(&rig);
@@ -170,12 +170,11 @@ static double displacement(const block *b, double most, bool *whole)
     double values[DISPLACEMENT_MODES], *modes = room(3 * DISPLACEMENT_MODES * (size_t)b->n, sizeof *modes);
     double from = seconds();
     elastic_of(b, &elastic);
-    const su_mode_problem problem = {.elastic = &elastic, .x = b->x};
+    const su_mode_problem problem = {.elastic = &elastic, .x = b->x, .progress = &progress};
     late = 0;
     signal(SIGPROF, stop);
     setitimer(ITIMER_PROF, &timer, NULL);
-    su_status status =
-        su_modes_solve(&problem, DISPLACEMENT_MODES, DISPLACEMENT_MODES, values, modes, NULL, 1, &progress, &err);
+    su_status status = su_modes_solve(&problem, DISPLACEMENT_MODES, DISPLACEMENT_MODES, values, modes, NULL, 1, &err);
     setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
     if (status != SU_OK && !late) fail(err.text);
     *whole = status == SU_OK;

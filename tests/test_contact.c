@@ -163,7 +163,7 @@ static double *solve(const fork_mesh *f, const su_contact *contact, int64_t line
         problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
     double *modes = malloc(3 * (size_t)(r * f->box.n) * sizeof *modes);
     su_error err = {0};
-    su_status status = su_modes_solve(&problem, linear, r, values, modes, report, 1, NULL, &err);
+    su_status status = su_modes_solve(&problem, linear, r, values, modes, report, 1, &err);
     if (status != SU_OK) printf("# %s\n", err.text);
     assert_int_equal(status, SU_OK);
     return modes;

@@ -91,8 +91,9 @@ static void test_stiffness_derivative(void **unused)
         double *a = malloc((size_t)size * sizeof *a), *b = malloc((size_t)size * sizeof *b);
         uint64_t seed = 8;
         for (int64_t i = 0; i < COUNT * size; i++) phi[i] = box_random(&seed), y[i] = box_random(&seed);
-        assert_int_equal(su_stiffness_derivatives(&elastic, rest, COUNT, phi, y, PAIRS, pair, out, 1, NULL), SU_OK);
-        assert_int_equal(su_stiffness_derivatives(&elastic, rest, COUNT, phi, y, PAIRS, pair, two, 2, NULL), SU_OK);
+        const su_mode_pairs of = {COUNT, phi, y, PAIRS, pair};
+        assert_int_equal(su_stiffness_derivatives(&elastic, rest, &of, out, 1, NULL), SU_OK);
+        assert_int_equal(su_stiffness_derivatives(&elastic, rest, &of, two, 2, NULL), SU_OK);
         assert_memory_equal(out, two, (size_t)(PAIRS * size) * sizeof *out);
         assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &up, NULL), SU_OK);
         assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &down, NULL), SU_OK);

@@ -212,7 +212,7 @@ static double *solve(const tied_beam *s, int64_t linear, double *values, su_mode
                                      .row_coefficients = s->coefficients};
     double *modes = malloc(3 * R * (size_t)s->box.n * sizeof *modes);
     su_error err = {0};
-    if (su_modes_solve(&problem, linear, R, values, modes, report, 1, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_modes_solve(&problem, linear, R, values, modes, report, 1, &err) != SU_OK) fail_msg("%s", err.text);
     return modes;
 }
 

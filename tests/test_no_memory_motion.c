@@ -191,7 +191,7 @@ static su_status solve_modes(void *context, int threads, su_error *err)
                              err));
     const su_mode_problem problem = {.elastic = &body, .x = tet->vertices, .keep_rigid = *rigid};
     SU_GO(SU_ALLOC(&modes, 3 * R * tet->n, "modes", err));
-    SU_GO(su_modes_solve(&problem, *rigid ? R : 4, R, values, modes, &report, threads, NULL, err));
+    SU_GO(su_modes_solve(&problem, *rigid ? R : 4, R, values, modes, &report, threads, err));
     FAILING_MEMORY_RESULT(modes, 3 * R * tet->n);
 done:
     free(modes);

@@ -149,33 +149,15 @@ done:
     return status;
 }
 
-su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor,
-                                        su_elimination *Z, su_constraint_rows *C, int64_t rigid_count, double *rigid,
-                                        const double *mass, su_error *err)
+su_status su_constrained_inverse_prepare(su_constrained_inverse *inverse, const double *mass, su_error *err)
 {
-    su_status status;
-    memset(inverse, 0, sizeof *inverse);
-    inverse->size = inverse->reduced_size = size, inverse->factor = factor;
-    inverse->rigid_count = rigid_count, inverse->rigid = rigid;
-    if (Z) {
-        inverse->Z = *Z;
-        memset(Z, 0, sizeof *Z);
-        if (inverse->Z.start) inverse->reduced_size = 3 * inverse->Z.kept;
-    }
-    if (C) {
-        inverse->C = *C;
-        memset(C, 0, sizeof *C);
-    }
-    if (rigid_count) {
-        SU_GO(SU_ALLOC(&inverse->rigid_mass, rigid_count * size, "rigid modes", err));
-        for (int64_t k = 0; k < rigid_count * size; k++) inverse->rigid_mass[k] = mass[k % size] * rigid[k];
-    }
-    if (inverse->C.rows) SU_GO(prepare_constraints(inverse, err));
+    int64_t size = inverse->size, count = inverse->rigid_count * size;
+    inverse->reduced_size = inverse->Z.start ? 3 * inverse->Z.kept : size;
+    if (count) SU_TRY(SU_ALLOC(&inverse->rigid_mass, count, "rigid modes", err));
+    for (int64_t k = 0; k < count; k++) inverse->rigid_mass[k] = mass[k % size] * inverse->rigid[k];
+    if (inverse->C.rows) SU_TRY(prepare_constraints(inverse, err));
     inverse->constraints = size - inverse->reduced_size + inverse->C.rows;
-    status = SU_OK;
-done:
-    if (status != SU_OK) su_constrained_inverse_free(inverse);
-    return status;
+    return SU_OK;
 }
 
 void su_constrained_inverse_free(su_constrained_inverse *inverse)

@@ -16,30 +16,28 @@
 #include <stdint.h>
 
 typedef struct su_constrained_inverse {
+    /* what it is made of, all but the factor owned: */
     int64_t size;
+    su_elimination Z;     /* as su_elimination_create leaves it; empty where nothing is eliminated */
+    su_cholesky *factor;  /* borrowed, keeps its values: of Z'KZ, or of Z'(K + shift M)Z for floating bodies */
+    su_constraint_rows C; /* rows on the degrees of freedom left; prepared: independent ones */
+    int64_t rigid_count;
+    double *rigid; /* (rigid_count,size) orthonormal in M and constrained already, removed from input and output */
+    /* what it is then: */
     int64_t reduced_size; /* degrees of freedom that elimination leaves; size without */
     int64_t constraints;  /* independent ones, eliminated or not */
-    su_elimination Z;     /* owned; empty where nothing is eliminated */
-    su_cholesky *factor;  /* borrowed: of Z'KZ, or of Z'(K + shift M)Z for floating bodies */
-    su_constraint_rows C; /* independent rows on the degrees of freedom left, owned */
     int64_t touched_count;
     int64_t *touched; /* (touched_count) of those, what rows touch */
     double *range;    /* (rows,touched_count) orthonormal: the range of C' */
     int64_t active_count;
-    int64_t *active; /* (active_count) rows of W that are not 0, in the order of the factor */
-    double *Q;       /* (rows,active_count) orthonormal */
-    int64_t rigid_count;
-    double *rigid;      /* (rigid_count,size) orthonormal in M, removed from input and output; owned */
-    double *rigid_mass; /* (rigid_count,size) M times them */
+    int64_t *active;    /* (active_count) rows of W that are not 0, in the order of the factor */
+    double *Q;          /* (rows,active_count) orthonormal */
+    double *rigid_mass; /* (rigid_count,size) M times rigid motions */
 } su_constrained_inverse;
 
-/* The factor must stay and keep its values: of K, or of su_elimination_reduce(Z, K). Z and C, as su_elimination_create
- * leaves them, or NULL, are taken over in any case, and C is reduced to independent rows (rank by SPQR, tolerance 1e-8
- * relative). rigid (rigid_count,size), orthonormal in the diagonal `mass` and constrained already, is taken over too;
- * NULL with 0. */
-su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor,
-                                        su_elimination *Z, su_constraint_rows *C, int64_t rigid_count, double *rigid,
-                                        const double *mass, su_error *err);
+/* Of what stands in it, all else being zero; mass (size): the diagonal M. C is reduced to independent rows (rank by
+ * SPQR, tolerance 1e-8 relative). To be freed whether this succeeds or not. */
+su_status su_constrained_inverse_prepare(su_constrained_inverse *inverse, const double *mass, su_error *err);
 void su_constrained_inverse_free(su_constrained_inverse *inverse);
 
 /* As su_inverse.apply wants it; context is a su_constrained_inverse. */

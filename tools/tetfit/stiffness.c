@@ -68,8 +68,8 @@ static su_status calibrate(job *j, double *young)
                     "--stiff JOINT=FACTOR quiets them",
                     lowest.lower, 100 * lowest.share);
     } else {
-        su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices};
-        SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, &j->tool->progress, err));
+        su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices, .progress = &j->tool->progress};
+        SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, err));
     }
     double target = 2 * M_PI * set->frequency;
     bool absolute = factor && set->paint == PAINT_ABSOLUTE && !j->body;

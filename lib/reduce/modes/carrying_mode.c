@@ -96,10 +96,10 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(shapes, modes * 3 * elastic->n), SU_WANT(value, modes),
                        SU_WANT(scratch, 2 * elastic->t), SU_WANT(factor, elastic->t), SU_WANT(soft, elastic->n)));
     SU_GO(soft_flesh(elastic, young, soft, &body, err));
-    su_mode_problem problem = {.elastic = elastic, .x = x};
+    su_mode_problem problem = {.elastic = elastic, .x = x, .progress = progress};
     for (;; out->rounds++) {
         int64_t first = 0, most = 0;
-        SU_GO(su_modes_solve(&problem, modes, modes, value, shapes, NULL, threads, progress, err));
+        SU_GO(su_modes_solve(&problem, modes, modes, value, shapes, NULL, threads, err));
         double share[MODES];
         for (int64_t k = 0; k < modes; k++) {
             share[k] = carried(elastic, soft, shapes + 3 * k * elastic->n);

@@ -67,9 +67,10 @@ typedef struct workspace {
 } workspace;
 
 /* Batches as in fem/elastic.c: kernels in parallel, then every thread adds to its own vertices in the order of tets. */
-static void accumulate(const su_elastic *elastic, const double *x, int64_t count, int64_t pairs, const int32_t *pair,
-                       workspace *work, int threads)
+static void accumulate(const su_elastic *elastic, const double *x, const su_mode_pairs *of, workspace *work,
+                       int threads)
 {
+    int64_t count = of->count, pairs = of->pairs;
 #pragma omp parallel num_threads(threads)
     {
         int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
@@ -88,7 +89,7 @@ static void accumulate(const su_elastic *elastic, const double *x, int64_t count
                 field_gradients(elastic, e, count, work->phi, A);
                 field_gradients(elastic, e, count, work->y, B);
                 su_material_second_derivative(elastic->material, elastic->mu[e], elastic->lambda[e], F,
-                                              &(su_direction_pairs){count, A, B, pairs, pair}, Q, scratch);
+                                              &(su_direction_pairs){count, A, B, pairs, of->pair}, Q, scratch);
                 pair_forces(elastic, e, pairs, Q, work->parts + 12 * pairs * (e - from));
             }
             for (int64_t e = from; e < to; e++)
@@ -104,11 +105,10 @@ static void accumulate(const su_elastic *elastic, const double *x, int64_t count
     }
 }
 
-su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, int64_t count, const double *phi,
-                                   const double *y, int64_t pairs, const int32_t *pair, double *out, int threads,
-                                   su_error *err)
+su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, const su_mode_pairs *of, double *out,
+                                   int threads, su_error *err)
 {
-    int64_t size = elastic->pattern.size;
+    int64_t size = elastic->pattern.size, count = of->count, pairs = of->pairs;
     workspace work = {0};
     su_status status;
     SU_GO(SU_ALLOC_ALL("modal derivatives", err, SU_WANT(work.phi, size * count), SU_WANT(work.sum, size * pairs),
@@ -116,14 +116,14 @@ su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, i
     for (int k = 0; k < threads; k++)
         SU_GO(SU_ALLOC(&work.scratch[k], 18 * count + 9 * pairs + su_second_derivative_scratch(count, pairs),
                        "modal derivatives", err));
-    transpose(count, size, phi, work.phi, threads);
+    transpose(count, size, of->phi, work.phi, threads);
     work.y = work.phi;
-    if (y != phi) {
+    if (of->y != of->phi) {
         work.y = NULL;
         SU_GO(SU_ALLOC(&work.y, size * count, "modal derivatives", err));
-        transpose(count, size, y, work.y, threads);
+        transpose(count, size, of->y, work.y, threads);
     }
-    accumulate(elastic, x, count, pairs, pair, &work, threads);
+    accumulate(elastic, x, of, &work, threads);
     transpose(size, pairs, work.sum, out, threads);
     status = SU_OK;
 done:

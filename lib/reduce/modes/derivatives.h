@@ -7,11 +7,18 @@
 
 #include <stdint.h>
 
-/* out (pairs,size) = (d K(x)[phi_i]) y_j = (H : phi_i) y_j for (i, j) = pair[2 p], pair[2 p + 1], with size =
- * elastic->pattern.size; phi, y (count,size) on the free dofs; x (n,3) where K is taken, normally the rest shape that
- * is set. Exact third derivatives of the energy for every material. The same bits for any number of threads. */
-su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, int64_t count, const double *phi,
-                                   const double *y, int64_t pairs, const int32_t *pair, double *out, int threads,
-                                   su_error *err);
+/* Modes and the pairs (i, j) of them that are wanted, all borrowed. y may be phi. */
+typedef struct su_mode_pairs {
+    int64_t count;
+    const double *phi, *y; /* (count,size) on the free dofs */
+    int64_t pairs;
+    const int32_t *pair; /* (pairs,2) */
+} su_mode_pairs;
+
+/* out (pairs,size) = (d K(x)[phi_i]) y_j = (H : phi_i) y_j with size = elastic->pattern.size; x (n,3) where K is taken,
+ * normally the rest shape that is set. Exact third derivatives of the energy for every material. The same bits for any
+ * number of threads. */
+su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, const su_mode_pairs *of, double *out,
+                                   int threads, su_error *err);
 
 #endif

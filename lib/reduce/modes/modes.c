@@ -133,52 +133,37 @@ static su_status factorize(solver *s, const su_elimination *Z, int threads, su_e
 static su_status solver_create(solver *s, const su_mode_problem *problem, int threads, su_error *err)
 {
     const su_elastic *elastic = problem->elastic;
-    int64_t rigid_count = 0;
-    double *rigid = NULL, started = su_seconds();
-    su_constraint_rows C = {0};
-    su_elimination Z = {0};
-    su_status status;
+    double started = su_seconds();
     memset(s, 0, sizeof *s);
     s->problem = problem, s->size = elastic->pattern.size;
-    SU_GO(SU_ALLOC_ALL("masses", err, SU_WANT(s->mass, s->size), SU_WANT(s->weight, s->size),
-                       SU_WANT(s->effective, s->size)));
+    su_constrained_inverse *inverse = &s->inverse;
+    SU_TRY(SU_ALLOC_ALL("masses", err, SU_WANT(s->mass, s->size), SU_WANT(s->weight, s->size),
+                        SU_WANT(s->effective, s->size)));
     for (int64_t f = 0; f < elastic->free_count; f++)
         for (int i = 0; i < 3; i++) {
             int64_t v = elastic->free_vertex[f], dof = 3 * f + i;
             s->mass[dof] = elastic->mass[v], s->weight[dof] = problem->weights ? problem->weights[v] : 1;
             s->effective[dof] = s->weight[dof] * s->mass[dof] * s->weight[dof];
-            if (!(s->effective[dof] > 0)) {
-                status = su_fail(err, SU_INPUT, "flesh vertex %lld has no weight in its region", (long long)v);
-                goto done;
-            }
+            if (!(s->effective[dof] > 0))
+                return su_fail(err, SU_INPUT, "flesh vertex %lld has no weight in its region", (long long)v);
         }
-    SU_GO(su_rigid_motions(elastic, problem->x, s->effective, &rigid_count, &rigid, err));
-    s->shift = rigid_count > 0;
-    SU_GO(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
-    if (problem->row_count) SU_GO(constraint_rows(s, &C, err));
-    int64_t all = rigid_count;
-    if (rigid_count && C.rows) SU_GO(unconstrained(s, &C, &rigid_count, rigid, err));
+    SU_TRY(su_rigid_motions(elastic, problem->x, s->effective, &inverse->rigid_count, &inverse->rigid, err));
+    int64_t all = inverse->rigid_count;
+    s->shift = all > 0;
+    SU_TRY(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
+    if (problem->row_count) SU_TRY(constraint_rows(s, &inverse->C, err));
+    if (all && inverse->C.rows) SU_TRY(unconstrained(s, &inverse->C, &inverse->rigid_count, inverse->rigid, err));
     /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
-    s->shift_share = rigid_count < all ? SHIFT_HELD_BY_ROWS : SHIFT;
-    if (C.rows) {
-        SU_GO(su_elimination_create(elastic->free_count, &C, &Z, err));
-        if (Z.kept == Z.vertices) su_elimination_free(&Z);
+    s->shift_share = inverse->rigid_count < all ? SHIFT_HELD_BY_ROWS : SHIFT;
+    if (inverse->C.rows) {
+        SU_TRY(su_elimination_create(elastic->free_count, &inverse->C, &inverse->Z, err));
+        if (inverse->Z.kept == inverse->Z.vertices) su_elimination_free(&inverse->Z);
     }
-    SU_GO(factorize(s, &Z, threads, err));
-    s->report.rigid = rigid_count;
-    if (rigid_count == 0) {
-        free(rigid);
-        rigid = NULL;
-    }
-    status =
-        su_constrained_inverse_create(&s->inverse, s->size, s->factor, &Z, &C, rigid_count, rigid, s->effective, err);
-    rigid = NULL; /* taken over in any case, as are C and Z */
-    s->report.constraints = s->inverse.constraints;
+    SU_TRY(factorize(s, &inverse->Z, threads, err));
+    inverse->size = s->size, inverse->factor = s->factor;
+    su_status status = su_constrained_inverse_prepare(inverse, s->effective, err);
+    s->report.rigid = inverse->rigid_count, s->report.constraints = inverse->constraints;
     s->report.seconds_factor = su_seconds() - started;
-done:
-    su_constraint_rows_free(&C);
-    su_elimination_free(&Z);
-    free(rigid);
     return status;
 }
 
@@ -236,7 +221,7 @@ static su_status refine(solver *s, int64_t count, const double *values, double *
 
 /* psi_ij = W z_ij, K_c z_ij = -(H : phi_i) y_j (eq. 35), all i <= j, each scaled by lambda_1^2/(l_i l_j). */
 static su_status derivatives(solver *s, int64_t linear, const double *values, const double *phi, const double *y,
-                             double *psi, int threads, const su_progress *progress, su_error *err)
+                             double *psi, int threads, su_error *err)
 {
     int64_t size = s->size, pairs = linear * (linear + 1) / 2, p = 0;
     int32_t *pair;
@@ -244,9 +229,10 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
     SU_TRY(SU_ALLOC(&pair, 2 * pairs, "modal derivatives", err));
     for (int64_t i = 0; i < linear; i++)
         for (int64_t j = i; j < linear; j++, p++) pair[2 * p] = (int32_t)i, pair[2 * p + 1] = (int32_t)j;
-    SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, linear, phi, y, pairs, pair, psi, threads, err));
+    const su_mode_pairs of = {linear, phi, y, pairs, pair};
+    SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, &of, psi, threads, err));
     for (int64_t from = 0; from < pairs; from += 32) { /* blocks, so that the work space of the solver stays small */
-        if (su_progress_stopped(progress)) {
+        if (su_progress_stopped(s->problem->progress)) {
             status = su_fail(err, SU_AGAIN, "stopped");
             goto done;
         }
@@ -333,7 +319,7 @@ static void scale_modes(const solver *s, int64_t linear, const double *y, double
 }
 
 /* The modes of flesh that constraints and rigid motions leave. */
-static su_eigen_problem eigen_problem(solver *s, const su_eigen_watch *watch, const su_progress *progress)
+static su_eigen_problem eigen_problem(solver *s, const su_eigen_watch *watch)
 {
     return (su_eigen_problem){.size = s->size,
                               .rank = s->size - s->inverse.constraints - s->inverse.rigid_count,
@@ -341,18 +327,17 @@ static su_eigen_problem eigen_problem(solver *s, const su_eigen_watch *watch, co
                               .inverse = {su_constrained_inverse_apply, &s->inverse},
                               .shift = s->shift,
                               .watch = watch,
-                              .progress = progress};
+                              .progress = s->problem->progress};
 }
 
 /* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few
  * directions. */
-static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress,
-                      su_error *err)
+static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, su_error *err)
 {
     int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
     int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
     double *y = NULL, *values = NULL;
-    const su_eigen_problem lowest = eigen_problem(s, NULL, progress);
+    const su_eigen_problem lowest = eigen_problem(s, NULL);
     su_status status;
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * (linear + extra)), SU_WANT(values, linear + extra)));
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
@@ -376,13 +361,12 @@ done:
     return status;
 }
 
-static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
-                       const su_progress *progress, su_error *err)
+static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads, su_error *err)
 {
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
     int64_t known = linear, rigid = 0;
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
-    const su_eigen_problem lowest = eigen_problem(s, s->problem->watch, progress);
+    const su_eigen_problem lowest = eigen_problem(s, s->problem->watch);
     su_status status;
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * linear), SU_WANT(phi, size * r)));
     if (s->problem->keep_rigid) { /* exact, with eigenvalue 0 */
@@ -419,7 +403,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     }
     if (r > known) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
-        SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
+        SU_GO(derivatives(s, linear, values, phi, y, psi, threads, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
         int64_t got;
         pca.known = known, pca.candidate_count = pairs, pca.candidates = psi;
@@ -427,7 +411,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(su_mass_pca(&pca, &got, err));
         known += got;
         s->report.seconds_pca = su_seconds() - started;
-        if (r > known) SU_GO(fill(s, linear, known, r, phi, progress, err));
+        if (r > known) SU_GO(fill(s, linear, known, r, phi, err));
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
@@ -441,14 +425,14 @@ done:
 }
 
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
-                         su_mode_report *report, int threads, const su_progress *progress, su_error *err)
+                         su_mode_report *report, int threads, su_error *err)
 {
     solver s;
     if (linear < 1 || r < linear || r > linear + linear * (linear + 1) / 2)
         return su_fail(err, SU_INPUT, "%lld modes cannot be made of %lld linear ones and their derivatives",
                        (long long)r, (long long)linear);
     su_status status = solver_create(&s, problem, threads, err);
-    if (status == SU_OK) status = solve(&s, linear, r, eigenvalues, modes, threads, progress, err);
+    if (status == SU_OK) status = solve(&s, linear, r, eigenvalues, modes, threads, err);
     if (report) *report = s.report;
     solver_free(&s);
     return status;

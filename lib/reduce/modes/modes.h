@@ -26,6 +26,7 @@ typedef struct su_mode_problem {
     const double *shapes; /* (shape_count,n,3) */
     int64_t responses;    /* how many of the modes answer them */
     const su_eigen_watch *watch; /* NULL: nobody wants to know */
+    const su_progress *progress; /* may stop it; NULL: nobody does */
 } su_mode_problem;
 
 typedef struct su_mode_report {
@@ -47,6 +48,6 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear);
  * removed (docs/formats.md, convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear +
  * linear (linear + 1)/2 and as many free degrees of freedom. report may be NULL. */
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
-                         su_mode_report *report, int threads, const su_progress *progress, su_error *err);
+                         su_mode_report *report, int threads, su_error *err);
 
 #endif

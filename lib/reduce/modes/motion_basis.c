@@ -195,8 +195,8 @@ static su_status linear_modes(const su_play *play, const su_elastic *elastic, in
 {
     double *values;
     SU_TRY(SU_ALLOC(&values, linear, "modes", err));
-    su_mode_problem problem = {.elastic = elastic, .x = play->tet->vertices};
-    su_status status = su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, progress, err);
+    su_mode_problem problem = {.elastic = elastic, .x = play->tet->vertices, .progress = progress};
+    su_status status = su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, err);
     free(values);
     return status;
 }

@@ -90,7 +90,8 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
                                .x = pose->x,
                                .weights = weights,
                                .keep_rigid = setup->keep_rigid,
-                               .watch = s->watch ? &eigen : NULL};
+                               .watch = s->watch ? &eigen : NULL,
+                               .progress = s->watch ? s->watch->progress : NULL};
     if (s->loads)
         problem.load_count = setup->loads->principal, problem.loads = s->loads,
         problem.shape_count = setup->loads->played.count, problem.shapes = s->loads + 3 * problem.load_count * setup->n,
@@ -98,8 +99,8 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
     if (contact)
         problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
         problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
-    su_status status = su_modes_solve(&problem, setup->linear[region], setup->r[region], eigenvalues, modes, report,
-                                      s->threads, s->watch ? s->watch->progress : NULL, err);
+    su_status status =
+        su_modes_solve(&problem, setup->linear[region], setup->r[region], eigenvalues, modes, report, s->threads, err);
     su_elastic_free(&elastic);
     if (status != SU_OK && setup->d > 1) su_error_context(err, "region %lld: ", (long long)region);
     return status;

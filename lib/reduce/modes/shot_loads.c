@@ -167,7 +167,7 @@ static su_status rehearsal_create(const su_play *play, const su_elastic *elastic
         .elastic = elastic, .x = tet->vertices, .load_count = load_count, .loads = loads, .responses = load_count};
     out->elastic = elastic, out->size = size, out->count = r;
     SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(values, linear), SU_WANT(full, 3 * n * r)));
-    SU_GO(su_modes_solve(&problem, linear, r, values, full, NULL, threads, NULL, err));
+    SU_GO(su_modes_solve(&problem, linear, r, values, full, NULL, threads, err));
     SU_GO(SU_ALLOC_ALL("rehearsal", err, SU_WANT(turned, size * r), SU_WANT(product, size * r), SU_WANT(reduced, r * r),
                        SU_WANT(out->modes, size * r), SU_WANT(out->squares, r), SU_WANT(out->weighted, size),
                        SU_WANT(out->force, r)));
