@@ -175,22 +175,20 @@ static void library_hashes_are_reproduced(void **state)
     su_abc_object *tri = su_abc_add_object(
         archive, xf, "tri",
         "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
-    su_abc_property *geom = su_abc_add_compound(archive, tri, NULL, ".geom", mesh_schema);
+    su_abc_property *geom = su_abc_add_compound(archive, su_abc_properties(tri), ".geom", mesh_schema);
     su_abc_property *box =
-        su_abc_add_property(archive, tri, geom, ".selfBnds", "interpretation=box", SU_ABC_SCALAR, SU_ABC_F64, 6, time);
-    su_abc_property *p = su_abc_add_property(archive, tri, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY,
-                                             SU_ABC_F32, 3, time);
-    su_abc_property *faces =
-        su_abc_add_property(archive, tri, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    su_abc_property *sizes =
-        su_abc_add_property(archive, tri, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    su_abc_property *xform = su_abc_add_compound(archive, xf, NULL, ".xform", xform_schema);
+        su_abc_add_property(archive, geom, ".selfBnds", "interpretation=box", SU_ABC_SCALAR, SU_ABC_F64, 6, time);
+    su_abc_property *p =
+        su_abc_add_property(archive, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+    su_abc_property *faces = su_abc_add_property(archive, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *sizes = su_abc_add_property(archive, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *xform = su_abc_add_compound(archive, su_abc_properties(xf), ".xform", xform_schema);
     su_abc_property *inherits =
-        su_abc_add_property(archive, xf, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, time);
-    su_abc_property *ops = su_abc_add_property(archive, xf, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
-    su_abc_property *values = su_abc_add_property(archive, xf, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 3, time);
+        su_abc_add_property(archive, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, time);
+    su_abc_property *ops = su_abc_add_property(archive, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
+    su_abc_property *values = su_abc_add_property(archive, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 3, time);
     su_abc_property *moves =
-        su_abc_add_property(archive, xf, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
+        su_abc_add_property(archive, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     const double boxes[2][6] = {{0, 0, 0, 1, 1, 0}, {0, 0, 0, 1, 1, 1}}, offset[3] = {1, 2, 3};
     const float points[2][9] = {{0, 0, 0, 1, 0, 0, 0, 1, 0}, {0, 0, 0, 1, 0, 0, 0, 1, 1}};
     const int32_t triangle[3] = {0, 1, 2}, three = 3;
@@ -242,7 +240,7 @@ static void equal_samples_are_folded(void **state)
         su_abc_samples samples;
         int n = (int)strlen(rows[i].samples), count;
         assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
-        su_abc_property *property = su_abc_add_property(archive, NULL, NULL, "x", "", SU_ABC_ARRAY, SU_ABC_U8, 1, 0);
+        su_abc_property *property = su_abc_add_property(archive, NULL, "x", "", SU_ABC_ARRAY, SU_ABC_U8, 1, 0);
         for (int k = 0; k < n; k++)
             assert_int_equal(su_abc_sample(archive, property, rows[i].samples + k, 1, &err), SU_OK);
         assert_int_equal(su_abc_archive_commit(archive, "", &err), SU_OK);
@@ -280,13 +278,12 @@ static void add_square(su_abc_archive *archive, int time, const char *name, bool
     su_error err;
     su_abc_object *object =
         su_abc_add_object(archive, NULL, name, "schema=AbcGeom_PolyMesh_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
-    su_abc_property *geom = su_abc_add_compound(archive, object, NULL, ".geom", "schema=AbcGeom_PolyMesh_v1");
-    su_abc_property *p = su_abc_add_property(archive, object, geom, "P", "geoScope=vtx;interpretation=point",
-                                             SU_ABC_ARRAY, SU_ABC_F32, 3, time);
-    su_abc_property *faces =
-        su_abc_add_property(archive, object, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    su_abc_property *sizes =
-        su_abc_add_property(archive, object, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *geom =
+        su_abc_add_compound(archive, su_abc_properties(object), ".geom", "schema=AbcGeom_PolyMesh_v1");
+    su_abc_property *p =
+        su_abc_add_property(archive, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+    su_abc_property *faces = su_abc_add_property(archive, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *sizes = su_abc_add_property(archive, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
     for (int k = 0; k < 3; k++) {
         bool apart = falls_apart && k > 0;
         assert_int_equal(su_abc_sample(archive, p, corner, 4, &err), SU_OK);

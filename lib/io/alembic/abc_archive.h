@@ -51,12 +51,14 @@ int su_abc_time_sampling(su_abc_archive *archive, int count, const double *times
 /* parent NULL: below the top object. Names must be unique among siblings and free of '/'. */
 su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent, const char *name,
                                  const char *metadata);
-/* owner NULL: of the top object; parent NULL: directly below the object. */
-su_abc_property *su_abc_add_compound(su_abc_archive *archive, su_abc_object *owner, su_abc_property *parent,
-                                     const char *name, const char *metadata);
-su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_object *owner, su_abc_property *parent,
-                                     const char *name, const char *metadata, su_abc_kind kind, su_abc_type type,
-                                     int extent, int time_sampling);
+/* The compound of all that is directly below an object. */
+su_abc_property *su_abc_properties(su_abc_object *object);
+/* parent: a compound; NULL: that of the top object. */
+su_abc_property *su_abc_add_compound(su_abc_archive *archive, su_abc_property *parent, const char *name,
+                                     const char *metadata);
+su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_property *parent, const char *name,
+                                     const char *metadata, su_abc_kind kind, su_abc_type type, int extent,
+                                     int time_sampling);
 /* Next sample: `elements` times extent numbers (1 element for scalars). */
 su_status su_abc_sample(su_abc_archive *archive, su_abc_property *property, const void *values, int64_t elements,
                         su_error *err);

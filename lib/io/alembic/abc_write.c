@@ -121,16 +121,18 @@ su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent,
     return object;
 }
 
-su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_object *owner, su_abc_property *parent,
-                                     const char *name, const char *metadata, su_abc_kind kind, su_abc_type type,
-                                     int extent, int time_sampling)
+su_abc_property *su_abc_properties(su_abc_object *object) { return object ? &object->root : NULL; }
+
+su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_property *parent, const char *name,
+                                     const char *metadata, su_abc_kind kind, su_abc_type type, int extent,
+                                     int time_sampling)
 {
     su_abc_property *property = su_arena_alloc(&archive->arena, 1, sizeof *property);
     if (!property) {
         archive->failed = true;
         return NULL;
     }
-    if (!parent) parent = owner ? &owner->root : &archive->top.root;
+    if (!parent) parent = &archive->top.root;
     property->name = keep(archive, name);
     property->metadata = keep(archive, metadata);
     property->kind = kind;
@@ -145,10 +147,10 @@ su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_object *own
     return property;
 }
 
-su_abc_property *su_abc_add_compound(su_abc_archive *archive, su_abc_object *owner, su_abc_property *parent,
-                                     const char *name, const char *metadata)
+su_abc_property *su_abc_add_compound(su_abc_archive *archive, su_abc_property *parent, const char *name,
+                                     const char *metadata)
 {
-    return su_abc_add_property(archive, owner, parent, name, metadata, SU_ABC_COMPOUND, SU_ABC_BOOL, 0, 0);
+    return su_abc_add_property(archive, parent, name, metadata, SU_ABC_COMPOUND, SU_ABC_BOOL, 0, 0);
 }
 
 /* ---- samples ---- */

@@ -79,8 +79,8 @@ su_status su_alembic_create(const char *path, int count, const double *times, do
         return status;
     }
     writer->time_sampling = su_abc_time_sampling(writer->archive, count, times, cycle);
-    writer->scene_bounds = su_abc_add_property(writer->archive, NULL, NULL, ".childBnds", BOX, SU_ABC_SCALAR,
-                                               SU_ABC_F64, 6, writer->time_sampling);
+    writer->scene_bounds = su_abc_add_property(writer->archive, NULL, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
+                                               writer->time_sampling);
     empty_box(writer->box);
     *out = writer;
     return SU_OK;
@@ -112,16 +112,15 @@ static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, int
                            int times, su_abc_property **bounds, su_error *err)
 {
     su_abc_archive *archive = writer->archive;
-    su_abc_property *xform = su_abc_add_compound(archive, object, NULL, ".xform", XFORM_SCHEMA);
+    su_abc_property *xform = su_abc_add_compound(archive, su_abc_properties(object), ".xform", XFORM_SCHEMA);
     static const uint8_t one = 1, matrix = 0x30;
     bool identity = true;
-    *bounds = su_abc_add_property(archive, object, xform, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
-                                  writer->time_sampling);
+    *bounds =
+        su_abc_add_property(archive, xform, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6, writer->time_sampling);
     su_abc_property *inherits =
-        su_abc_add_property(archive, object, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, times);
-    su_abc_property *ops = su_abc_add_property(archive, object, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
-    su_abc_property *values =
-        su_abc_add_property(archive, object, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, times);
+        su_abc_add_property(archive, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, times);
+    su_abc_property *ops = su_abc_add_property(archive, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
+    su_abc_property *values = su_abc_add_property(archive, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, times);
     SU_TRY(su_abc_sample(archive, inherits, &one, 1, err));
     SU_TRY(su_abc_repeat(archive, inherits, samples - 1, err));
     SU_TRY(su_abc_sample(archive, ops, &matrix, 1, err));
@@ -139,12 +138,12 @@ static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, int
         uint32_t channels[16];
         for (uint32_t i = 0; i < 16; i++) channels[i] = i;
         su_abc_property *moving =
-            su_abc_add_property(archive, object, xform, ".animChans", "", SU_ABC_ARRAY, SU_ABC_U32, 1, times);
+            su_abc_add_property(archive, xform, ".animChans", "", SU_ABC_ARRAY, SU_ABC_U32, 1, times);
         SU_TRY(su_abc_sample(archive, moving, channels, 16, err));
     }
     if (identity) return SU_OK;
     su_abc_property *moves =
-        su_abc_add_property(archive, object, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
+        su_abc_add_property(archive, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     return su_abc_sample(archive, moves, &one, 1, err);
 }
 
@@ -170,43 +169,40 @@ static void reverse_faces(int64_t faces, const int32_t *counts, const int32_t *i
         for (int32_t k = 0; k < counts[f]; k++) out[at + k] = in[at + counts[f] - 1 - k];
 }
 
-static su_status add_topology(su_alembic_writer *writer, su_abc_object *object, su_abc_property *geometry,
-                              const su_alembic_mesh_in *in, mesh_out *mesh, su_error *err)
+static su_status add_topology(su_alembic_writer *writer, su_abc_property *geometry, const su_alembic_mesh_in *in,
+                              mesh_out *mesh, su_error *err)
 {
     su_abc_archive *archive = writer->archive;
     int time = writer->time_sampling;
     int32_t *reversed = NULL;
     SU_TRY(SU_ALLOC(&reversed, in->corners, "faces", err));
     su_status status;
-    mesh->face_indices =
-        su_abc_add_property(archive, object, geometry, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    mesh->face_counts =
-        su_abc_add_property(archive, object, geometry, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    mesh->face_indices = su_abc_add_property(archive, geometry, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    mesh->face_counts = su_abc_add_property(archive, geometry, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
     if (in->velocities)
-        mesh->velocities = su_abc_add_property(archive, object, geometry, ".velocities", "interpretation=vector",
-                                               SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+        mesh->velocities = su_abc_add_property(archive, geometry, ".velocities", "interpretation=vector", SU_ABC_ARRAY,
+                                               SU_ABC_F32, 3, time);
     reverse_faces(in->faces, in->face_counts, in->face_indices, reversed);
     SU_GO(su_abc_sample(archive, mesh->face_indices, reversed, in->corners, err));
     SU_GO(su_abc_sample(archive, mesh->face_counts, in->face_counts, in->faces, err));
     if (in->color) {
         static const char color_metadata[] = GEOM_PARAM("vtx", "rgba", "4");
-        su_abc_property *arbitrary = su_abc_add_compound(archive, object, geometry, ".arbGeomParams", "");
-        mesh->color =
-            su_abc_add_property(archive, object, arbitrary, "Cd", color_metadata, SU_ABC_ARRAY, SU_ABC_F32, 4, time);
+        su_abc_property *arbitrary = su_abc_add_compound(archive, geometry, ".arbGeomParams", "");
+        mesh->color = su_abc_add_property(archive, arbitrary, "Cd", color_metadata, SU_ABC_ARRAY, SU_ABC_F32, 4, time);
         SU_GO(su_abc_sample(archive, mesh->color, in->color, in->points, err));
     }
     if (in->uvs > 0) {
         static const char uv_metadata[] = GEOM_PARAM("fvr", "vector", "2");
-        su_abc_property *uv = su_abc_add_compound(archive, object, geometry, "uv", uv_metadata);
-        mesh->uv = su_abc_add_property(archive, object, uv, ".vals", uv_metadata, SU_ABC_ARRAY, SU_ABC_F32, 2, time);
-        mesh->uv_indices = su_abc_add_property(archive, object, uv, ".indices", "", SU_ABC_ARRAY, SU_ABC_U32, 1, time);
+        su_abc_property *uv = su_abc_add_compound(archive, geometry, "uv", uv_metadata);
+        mesh->uv = su_abc_add_property(archive, uv, ".vals", uv_metadata, SU_ABC_ARRAY, SU_ABC_F32, 2, time);
+        mesh->uv_indices = su_abc_add_property(archive, uv, ".indices", "", SU_ABC_ARRAY, SU_ABC_U32, 1, time);
         reverse_faces(in->faces, in->face_counts, in->uv_indices, reversed);
         SU_GO(su_abc_sample(archive, mesh->uv, in->uv, in->uvs, err));
         SU_GO(su_abc_sample(archive, mesh->uv_indices, reversed, in->corners, err));
     }
     if (in->normals)
-        mesh->normals = su_abc_add_property(archive, object, geometry, "N", GEOM_PARAM("vtx", "normal", "3"),
-                                            SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+        mesh->normals = su_abc_add_property(archive, geometry, "N", GEOM_PARAM("vtx", "normal", "3"), SU_ABC_ARRAY,
+                                            SU_ABC_F32, 3, time);
 done:
     free(reversed);
     return status;
@@ -221,16 +217,14 @@ static su_status add_sets(su_alembic_writer *writer, su_abc_object *mesh, const 
     for (int i = 0; i < in->sets; i++) {
         su_abc_archive *archive = writer->archive;
         su_abc_object *object = su_abc_add_object(archive, mesh, in->set[i].name, SET_OBJECT);
-        su_abc_property *set = su_abc_add_compound(archive, object, NULL, ".faceset", SET_SCHEMA);
-        su_abc_property *bounds =
-            su_abc_add_property(archive, object, set, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6, 0);
-        su_abc_property *faces =
-            su_abc_add_property(archive, object, set, ".faces", "", SU_ABC_ARRAY, SU_ABC_I32, 1, 0);
+        su_abc_property *set = su_abc_add_compound(archive, su_abc_properties(object), ".faceset", SET_SCHEMA);
+        su_abc_property *bounds = su_abc_add_property(archive, set, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6, 0);
+        su_abc_property *faces = su_abc_add_property(archive, set, ".faces", "", SU_ABC_ARRAY, SU_ABC_I32, 1, 0);
         SU_TRY(su_abc_sample(archive, bounds, box, 1, err));
         SU_TRY(su_abc_sample(archive, faces, in->set[i].faces, in->set[i].count, err));
         if (!in->set[i].exclusive) continue;
         su_abc_property *alone =
-            su_abc_add_property(archive, object, set, ".facesExclusive", "", SU_ABC_SCALAR, SU_ABC_U32, 1, 0);
+            su_abc_add_property(archive, set, ".facesExclusive", "", SU_ABC_SCALAR, SU_ABC_U32, 1, 0);
         SU_TRY(su_abc_sample(archive, alone, &exclusive, 1, err));
     }
     return SU_OK;
@@ -270,12 +264,12 @@ su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_i
         free(shape);
     }
     su_abc_property *geometry =
-        su_abc_add_compound(archive, object, NULL, ".geom", in->subdivision ? SUBD_SCHEMA : MESH_SCHEMA);
-    mesh->bounds = su_abc_add_property(archive, object, geometry, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
-                                       writer->time_sampling);
-    mesh->p = su_abc_add_property(archive, object, geometry, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY,
-                                  SU_ABC_F32, 3, writer->time_sampling);
-    SU_TRY(add_topology(writer, object, geometry, in, mesh, err));
+        su_abc_add_compound(archive, su_abc_properties(object), ".geom", in->subdivision ? SUBD_SCHEMA : MESH_SCHEMA);
+    mesh->bounds =
+        su_abc_add_property(archive, geometry, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6, writer->time_sampling);
+    mesh->p = su_abc_add_property(archive, geometry, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32,
+                                  3, writer->time_sampling);
+    SU_TRY(add_topology(writer, geometry, in, mesh, err));
     return add_sets(writer, object, in, err);
 }
 
