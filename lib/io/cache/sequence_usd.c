@@ -235,35 +235,41 @@ static char scope_of(const su_usd_attribute *a)
     return !a->interpolation.size || su_usd_is(a->interpolation, "constant") ? 'c' : 0;
 }
 
-/* Values of `width` numbers: *values (count,width) and *index (places), the caller's. Nothing (scope 0) where they do
- * not fit the mesh. */
+/* Values on a mesh; arrays are the caller's. */
+typedef struct primvar {
+    char scope; /* as above */
+    int64_t count;
+    double *values; /* (count,width) */
+    int32_t *index; /* (corners, points or 1) */
+} primvar;
+
+/* Values of `width` numbers. Nothing (scope 0) where they do not fit the mesh. */
 static su_status read_primvar(const struct su_sequence_usd *u, const usd_mesh *m, const su_usd_attribute *a, int width,
-                              char *scope, int64_t *count, double **values, int32_t **index, su_error *err)
+                              primvar *out, su_error *err)
 {
     char name[220];
     su_usd_value v = su_usd_first(a);
     int64_t numbers = su_usd_numbers(v, 0, NULL);
-    *values = NULL, *index = NULL, *count = numbers / width;
-    *scope = scope_of(a);
-    int64_t places = *scope == 'f' ? m->corners : *scope == 'v' ? m->points : 1;
-    if (numbers <= 0 || numbers % width || a->name.size > 200) *scope = 0;
-    if (!*scope) return SU_OK;
+    *out = (primvar){scope_of(a), numbers / width, NULL, NULL};
+    int64_t places = out->scope == 'f' ? m->corners : out->scope == 'v' ? m->points : 1;
+    if (numbers <= 0 || numbers % width || a->name.size > 200) out->scope = 0;
+    if (!out->scope) return SU_OK;
     snprintf(name, sizeof name, "%.*s:indices", (int)a->name.size, a->name.at);
     su_usd_value indices = su_usd_first(su_usd_find(&u->layer, m->prim, name));
-    if (su_usd_none(indices) && *count != places) *scope = 0;
-    if (!*scope) return SU_OK;
+    if (su_usd_none(indices) && out->count != places) out->scope = 0;
+    if (!out->scope) return SU_OK;
     su_status status;
-    SU_GO(SU_ALLOC(values, numbers, "values", err));
-    SU_GO(SU_ALLOC(index, places, "values", err));
-    (void)su_usd_numbers(v, numbers, *values);
-    for (int64_t i = 0; i < places; i++) (*index)[i] = (int32_t)i;
+    SU_GO(SU_ALLOC(&out->values, numbers, "values", err));
+    SU_GO(SU_ALLOC(&out->index, places, "values", err));
+    (void)su_usd_numbers(v, numbers, out->values);
+    for (int64_t i = 0; i < places; i++) out->index[i] = (int32_t)i;
     if (!su_usd_none(indices))
-        SU_GO(integers(u, m->prim, indices, places, (double)*count, *index,
+        SU_GO(integers(u, m->prim, indices, places, (double)out->count, out->index,
                        "indices of its texture coordinates or colours "
                        "cannot be read",
                        err));
 done:
-    if (status != SU_OK) free(*values), free(*index), *values = NULL, *index = NULL;
+    if (status != SU_OK) free(out->values), free(out->index), out->values = NULL, out->index = NULL;
     return status;
 }
 
@@ -306,25 +312,22 @@ static void name_unread(su_sequence *s, const su_usd_layer *layer, int64_t prim)
 static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m, su_error *err)
 {
     const su_usd_attribute *a = find_uv(&u->layer, m->prim);
-    char scope = 0;
-    int64_t count = 0;
-    double *values = NULL;
-    int32_t *index = NULL;
-    if (a) SU_TRY(read_primvar(u, m, a, 2, &scope, &count, &values, &index, err));
-    if (scope == 'c') scope = 0;
-    if (!scope) count = 1; /* one coordinate for a mesh without any */
+    primvar st = {0};
+    if (a) SU_TRY(read_primvar(u, m, a, 2, &st, err));
+    char scope = st.scope == 'c' ? 0 : st.scope;
+    int64_t count = scope ? st.count : 1; /* one coordinate for a mesh without any */
     float *grown = realloc(s->uv, (size_t)(2 * (s->uvs + count)) * sizeof *grown);
     if (grown) s->uv = grown;
     su_status status = grown ? SU_OK : su_fail(err, SU_AGAIN, "out of memory for texture coordinates");
-    for (int64_t i = 0; i < 2 * count && grown; i++) s->uv[2 * s->uvs + i] = scope ? (float)values[i] : 0.0f;
+    for (int64_t i = 0; i < 2 * count && grown; i++) s->uv[2 * s->uvs + i] = scope ? (float)st.values[i] : 0.0f;
     for (int64_t k = 0; k < m->corners && grown; k++) {
         int64_t at = scope == 'f' ? k : scope == 'v' ? s->face_indices[m->corner + k] - m->vertex : 0;
-        s->uv_indices[m->corner + k] = (int32_t)(s->uvs + (scope ? index[at] : 0));
+        s->uv_indices[m->corner + k] = (int32_t)(s->uvs + (scope ? st.index[at] : 0));
     }
     if (grown && scope == 'f' && m->left_handed) /* they stand with the corners as the file has them */
         su_polygons_turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
     s->uvs += count;
-    free(values), free(index);
+    free(st.values), free(st.index);
     return status;
 }
 
@@ -333,12 +336,11 @@ static su_status spread(su_sequence *s, struct su_sequence_usd *u, const usd_mes
                         int first, su_error *err)
 {
     const su_usd_attribute *a = su_usd_find(&u->layer, m->prim, name);
-    char scope;
-    int64_t count;
-    double *values;
-    int32_t *index, *corner = NULL;
+    primvar color;
+    int32_t *corner = NULL;
     if (!a) return SU_OK;
-    SU_TRY(read_primvar(u, m, a, width, &scope, &count, &values, &index, err));
+    SU_TRY(read_primvar(u, m, a, width, &color, err));
+    char scope = color.scope;
     su_status status = SU_OK;
     if (scope == 'f') { /* the order of the corners of a face does not matter for it */
         SU_GO(SU_ALLOC(&corner, m->corners, "colours", err));
@@ -349,10 +351,10 @@ static su_status spread(su_sequence *s, struct su_sequence_usd *u, const usd_mes
     for (int64_t k = places - 1; k >= 0 && scope; k--) {
         int64_t vertex = scope == 'f' ? corner[k] : m->vertex + k;
         for (int i = 0; i < width; i++)
-            s->color[4 * vertex + first + i] = (float)values[width * index[scope == 'c' ? 0 : k] + i];
+            s->color[4 * vertex + first + i] = (float)color.values[width * color.index[scope == 'c' ? 0 : k] + i];
     }
 done:
-    free(values), free(index), free(corner);
+    free(color.values), free(color.index), free(corner);
     return status;
 }
 
