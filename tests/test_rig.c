@@ -364,8 +364,9 @@ static void polygons_keep_area_and_orientation(void **unused)
     const int32_t counts[] = {6, 4, 4}, corners[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 1, 2};
     int32_t triangles[3 * 8];
     int64_t count, dropped;
-    assert_int_equal(su_polygons_triangulate(3, counts, corners, NULL, points, triangles, &count, &dropped, NULL),
-                     SU_OK);
+    assert_int_equal(
+        su_polygons_triangulate(&(su_polygons){3, counts, corners}, NULL, points, triangles, &count, &dropped, NULL),
+        SU_OK);
     assert_int_equal(count, 7);
     assert_int_equal(dropped, 1);
     double area = 0.0;

@@ -58,15 +58,15 @@ static int choose_ear(const double *points, const int32_t *ring, int count, cons
     return best >= 0 ? best : largest;
 }
 
-su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, const int32_t *face_indices,
-                                  const int32_t *remap, const double *points, int32_t *triangles, int64_t *count,
-                                  int64_t *dropped, su_error *err)
+su_status su_polygons_triangulate(const su_polygons *polygons, const int32_t *remap, const double *points,
+                                  int32_t *triangles, int64_t *count, int64_t *dropped, su_error *err)
 {
+    const int32_t *face_counts = polygons->face_counts, *face_indices = polygons->face_indices;
     int32_t most = 3, *ring = NULL;
-    for (int64_t f = 0; f < polygons; f++) most = face_counts[f] > most ? face_counts[f] : most;
+    for (int64_t f = 0; f < polygons->count; f++) most = face_counts[f] > most ? face_counts[f] : most;
     SU_TRY(SU_ALLOC(&ring, most, "polygon corners", err));
     int64_t made = 0, left_out = 0;
-    for (int64_t f = 0; f < polygons; face_indices += face_counts[f++]) {
+    for (int64_t f = 0; f < polygons->count; face_indices += face_counts[f++]) {
         int left = face_counts[f];
         double normal[3] = {0, 0, 0};
         for (int i = 0; i < left; i++) ring[i] = remap ? remap[face_indices[i]] : face_indices[i];
@@ -132,12 +132,13 @@ done:
     return status;
 }
 
-void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
-                         const int32_t *face_indices, const float *positions, double *sum, float *normals)
+void su_polygons_normals(int64_t vertices, const int32_t *joined, const su_polygons *polygons, const float *positions,
+                         double *sum, float *normals)
 {
+    const int32_t *face_counts = polygons->face_counts;
     for (int64_t v = 0; v < vertices; v++) memset(sum + 3 * (joined ? joined[v] : v), 0, 3 * sizeof *sum);
-    for (int64_t f = 0, at = 0; f < faces; at += face_counts[f], f++) {
-        const int32_t *face = face_indices + at;
+    for (int64_t f = 0, at = 0; f < polygons->count; at += face_counts[f], f++) {
+        const int32_t *face = polygons->face_indices + at;
         double normal[3] = {0, 0, 0}; /* twice the polygon's area vector: fans from its first corner */
         for (int32_t k = 2; k < face_counts[f]; k++) {
             double a[3], b[3], n[3];

@@ -6,13 +6,18 @@
 
 #include <stdint.h>
 
+/* Polygons of a mesh, borrowed. */
+typedef struct su_polygons {
+    int64_t count;
+    const int32_t *face_counts, *face_indices; /* (count) corners of each; (corners) their vertices */
+} su_polygons;
+
 /* Cuts polygons into triangles that keep their orientation, concave ones too (ear clipping in the mean plane). A corner
  * index is looked up in remap (NULL: as it is) and must then index points (.,3). Triangles with a repeated vertex or
  * without area are left out. triangles: room for corners - 2 polygons triples; *count receives how many there are,
  * *dropped (NULL: not wanted) how many were left out. */
-su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, const int32_t *face_indices,
-                                  const int32_t *remap, const double *points, int32_t *triangles, int64_t *count,
-                                  int64_t *dropped, su_error *err);
+su_status su_polygons_triangulate(const su_polygons *polygons, const int32_t *remap, const double *points,
+                                  int32_t *triangles, int64_t *count, int64_t *dropped, su_error *err);
 
 /* The corners of each polygon in reverse: it faces the other way. corners: vertices, or texture coordinates. */
 void su_polygons_turn_round(int64_t polygons, const int32_t *face_counts, int32_t *corners);
@@ -26,7 +31,7 @@ su_status su_polygons_merge_uv(int64_t vertices, int64_t corners, const int32_t 
 /* Point normals of vertices at positions (vertices,3): area-weighted over the polygons. joined (vertices): vertices of
  * one number share their normal, numbers below those of scratch (.,3); NULL: each its own. normals (vertices,3); y
  * where there is no area. */
-void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
-                         const int32_t *face_indices, const float *positions, double *scratch, float *normals);
+void su_polygons_normals(int64_t vertices, const int32_t *joined, const su_polygons *polygons, const float *positions,
+                         double *scratch, float *normals);
 
 #endif

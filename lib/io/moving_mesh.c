@@ -53,8 +53,8 @@ static su_status read_sequence(const char *path, const char *neutral, double sca
         for (int64_t i = 0; i < 3 * from->vertices; i++) points[i] *= scale;
         mesh->times[k] = from->timed ? from->times[k] : start + (double)k / rate;
     }
-    SU_GO(su_polygons_triangulate(from->faces, from->face_counts, from->face_indices, NULL, mesh->points,
-                                  mesh->triangle, &mesh->triangles, NULL, err));
+    SU_GO(su_polygons_triangulate(&(su_polygons){from->faces, from->face_counts, from->face_indices}, NULL,
+                                  mesh->points, mesh->triangle, &mesh->triangles, NULL, err));
 done:
     su_sequence_close(from);
     return status;

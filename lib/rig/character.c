@@ -426,8 +426,8 @@ static su_status weld_sources(su_character *c, const su_source_skin *source, su_
 static su_status cut_triangles(su_character *c, su_error *err)
 {
     TAKE(&c->arena, c->triangles, 3 * (c->corners - 2 * c->P));
-    SU_TRY(su_polygons_triangulate(c->P, c->face_counts, c->face_indices, c->source_vertex, c->neutral, c->triangles,
-                                   &c->T, &c->degenerate, err));
+    SU_TRY(su_polygons_triangulate(&(su_polygons){c->P, c->face_counts, c->face_indices}, c->source_vertex, c->neutral,
+                                   c->triangles, &c->T, &c->degenerate, err));
     return c->T > 0 ? SU_OK : su_fail(err, SU_INPUT, "the mesh has no triangle with area");
 }
 

@@ -274,8 +274,8 @@ su_status su_sequence_take_create(su_sequence *sequence, const char *path, const
     SU_GO(SU_FILE_ALLOC(&anim->file, &anim->neutral, 3 * anim->nbar, err));
     for (int64_t v = 0; v < anim->nbar; v++)
         memcpy(anim->neutral + 3 * v, neutral + 3 * (int64_t)out->first[v], 3 * sizeof(double));
-    SU_GO(su_polygons_triangulate(anim->P, anim->face_counts, anim->face_indices, anim->source_vertex, anim->neutral,
-                                  anim->triangles, &anim->T, &out->degenerate, err));
+    SU_GO(su_polygons_triangulate(&(su_polygons){anim->P, anim->face_counts, anim->face_indices}, anim->source_vertex,
+                                  anim->neutral, anim->triangles, &anim->T, &out->degenerate, err));
     if (anim->T == 0) {
         status = su_fail(err, SU_INPUT, "the mesh has no triangle with area");
         goto done;

@@ -149,8 +149,8 @@ static void measure(fit *f, double left)
 static void joined_normals(fit *f)
 {
     const su_cache_layout *l = f->layout;
-    su_polygons_normals(l->vertices, l->joined, l->faces, l->face_counts, l->face_indices, f->points, f->sum,
-                        f->normals);
+    const su_polygons polygons = {l->faces, l->face_counts, l->face_indices};
+    su_polygons_normals(l->vertices, l->joined, &polygons, f->points, f->sum, f->normals);
 }
 
 /* Points of a frame as they are in the world, their normals, and these back in the bind pose, minus those there. */

@@ -157,8 +157,8 @@ static su_status write_mesh(su_vat_writer *w, const char *path, su_error *err)
     SU_GO(SU_ALLOC(&lookup, 2 * l->vertices, "places in the texture", err));
     SU_GO(SU_ALLOC(&sum, 3 * l->vertices, "normals", err));
     SU_GO(SU_ALLOC(&still.base_normal, 3 * l->vertices, "normals", err));
-    su_polygons_normals(l->vertices, l->joined, l->faces, l->face_counts, l->face_indices, w->first, sum,
-                        still.base_normal);
+    const su_polygons polygons = {l->faces, l->face_counts, l->face_indices};
+    su_polygons_normals(l->vertices, l->joined, &polygons, w->first, sum, still.base_normal);
     for (int64_t v = 0; v < l->vertices; v++) {
         lookup[2 * v] = (float)(((double)(v % w->width) + 0.5) / (double)w->width);
         lookup[2 * v + 1] = (float)(((double)(v / w->width) + 0.5) / (double)(w->rows * w->frames));
