@@ -272,8 +272,10 @@ static su_status save_flesh(su_tool *tool, const job *j)
     const char *paths[] = {j->tet_path, j->poses_path, j->fit_paths[0]};
     json_t *meta = su_tool_meta(tool, su_model_schema.kind, su_model_schema.version, paths, 3);
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
-    SU_TRY(su_model_of_flesh(&j->tet, &j->poses, &j->fit, meta, &model, &tool->err));
-    su_status status = su_model_save(tool->output, &model, &tool->err);
+    su_status status = su_model_of_flesh(&j->tet, &j->poses, &j->fit, &model, &tool->err);
+    model.file.meta = meta;
+    su_model_carry_meta(j->fit.file.meta, NULL, meta);
+    if (status == SU_OK) status = su_model_save(tool->output, &model, &tool->err);
     su_model_free(&model);
     return status;
 }

@@ -81,12 +81,14 @@ su_status skinning_save(su_tool *tool, const settings *set, const job *j)
         (long long)j->skinning.k, (long long)j->tet.t, (long long)count, (long long)report.means, 100 * report.spread);
     if (!set->as_fitted) SU_GO(find_stiffness(tool, j, &stiffness));
     if (tool->dry_run) goto done;
+    SU_GO(su_model_of_skinning(&j->tet, &j->poses, &j->fit, &j->skinning, cluster, stiffness, &model, err));
     json_t *meta = su_tool_meta(tool, su_model_schema.kind, su_model_schema.version, paths, 4);
     if (!meta) {
         status = err->status ? err->status : su_fail(err, SU_AGAIN, "not enough memory");
         goto done;
     }
-    SU_GO(su_model_of_skinning(&j->tet, &j->poses, &j->fit, &j->skinning, cluster, stiffness, meta, &model, err));
+    model.file.meta = meta;
+    su_model_carry_meta(j->fit.file.meta, NULL, meta);
     json_object_set_new(meta, "stiffness", json_real(stiffness));
     json_object_set_new(meta, "subspace", json_string("skinning"));
     json_object_set_new(meta, "force", json_string("clusters"));

@@ -138,20 +138,17 @@ static su_status build_flesh(const su_tet *tet, const su_poses *poses, const su_
     return copy_cubature(fit, &nothing, model, err);
 }
 
-/* What is made is kept where all went well; meta is the model's either way. */
-static su_status finish(su_status status, const su_fit *fit, json_t *meta, su_model *model)
+/* What is made is kept where all went well. */
+static su_status finish(su_status status, su_model *model)
 {
-    model->file.meta = meta;
-    su_model_carry_meta(fit->file.meta, NULL, meta);
     if (status != SU_OK) su_model_free(model);
     return status;
 }
 
-su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
-                            su_error *err)
+su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    return finish(build_flesh(tet, poses, fit, model, err), fit, meta, model);
+    return finish(build_flesh(tet, poses, fit, model, err), model);
 }
 
 /* Every tet with weight 1, one region without vertices. */
@@ -182,10 +179,10 @@ static su_status build_skinning(const su_tet *tet, const su_poses *poses, const 
 }
 
 su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit, const su_skinning *skinning,
-                               const int32_t *cluster, double stiffness, json_t *meta, su_model *model, su_error *err)
+                               const int32_t *cluster, double stiffness, su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    return finish(build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err), fit, meta, model);
+    return finish(build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err), model);
 }
 
 static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
@@ -201,7 +198,5 @@ su_status su_model_build(const su_pose_space *space, const su_poses *poses, cons
                          su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    su_status status = build(space, poses, cubature, model, err);
-    if (status != SU_OK) su_model_free(model);
-    return status;
+    return finish(build(space, poses, cubature, model, err), model);
 }

@@ -16,14 +16,13 @@ su_status su_model_build(const su_pose_space *space, const su_poses *poses, cons
 /* What a model's meta repeats of those of its fit and its basis (NULL: none). */
 void su_model_carry_meta(const json_t *fit, const json_t *basis, json_t *meta);
 
-/* A model of skinning modes (docs/skinning.md): all tets, each in its cluster (t); stiffness: factor on the moduli. The
- * reference to meta is the model's then. */
+/* A model of skinning modes (docs/skinning.md): all tets, each in its cluster (t); stiffness: factor on the moduli.
+ * Meta is the caller's, here and below. */
 su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit, const su_skinning *skinning,
-                               const int32_t *cluster, double stiffness, json_t *meta, su_model *model, su_error *err);
+                               const int32_t *cluster, double stiffness, su_model *model, su_error *err);
 
-/* A model without modes: what full simulations of the character are exported by. The reference
- * to meta is the model's then. */
-su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
+/* A model without modes: what full simulations of the character are exported by. */
+su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, su_model *model,
                             su_error *err);
 
 #endif
