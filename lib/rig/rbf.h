@@ -1,7 +1,6 @@
-/* Weights of the example poses: biharmonic w (PSSD eq. 2), its positive part, and the weights b that blend bases
- * (docs/formats.md, conventions 6 and 7). Evaluation links into libsupple-runtime; training needs LAPACK and lives in
- * rbf_train.h.
- */
+/* Weights of the example poses: biharmonic w (PSSD eq. 2) and its positive part (docs/formats.md, convention 6); the
+ * weights b that blend bases are rig_space.h's. Evaluation links into libsupple-runtime; training needs LAPACK and
+ * lives in rbf_train.h. */
 #ifndef SU_RIG_RBF_H
 #define SU_RIG_RBF_H
 
@@ -15,9 +14,5 @@ void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *sc
                     double *w);
 /* w+ = max(w, 0) / sum max(w, 0) */
 void su_positive_weights(int64_t m, const double *w, double *positive);
-/* b (m): cubic kernel plus linear polynomial, drawn back to w where it overshoots (docs/formats.md, convention 7).
- * basis_rbf (m,columns) with columns = m + 1 + s as in that convention (NULL: b = w). */
-void su_basis_weights(int64_t m, int64_t s, const double *params, const double *scale, int64_t columns,
-                      const double *basis_rbf, const double *p, const double *w, double *b);
 
 #endif

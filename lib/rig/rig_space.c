@@ -104,9 +104,44 @@ void su_rig_weights(const su_rig_space *rig, const double *p, double *w)
     su_rbf_weights(rig->m, rig->s, rig->params, rig->param_scale, rig->rbf, p, w);
 }
 
+/* Sums |b| at which b begins to be drawn back to w, and is w (1 where no weight is negative). Chosen. */
+static const double drawn_from = 1.5, drawn_wholly = 3;
+
+/* b <- w + tau (b - w), tau falling from 1 where sum |b| is drawn_from to 0 where it is drawn_wholly (docs/formats.md,
+ * convention 7): extrapolation with alternating signs would add up unrelated bases. */
+static void draw_back(int64_t m, const double *w, double *b)
+{
+    double sum = 0.0, tau = 0.0;
+    for (int64_t i = 0; i < m; i++) sum += fabs(b[i]);
+    if (sum <= drawn_from) {
+        tau = 1.0;
+    } else if (sum < drawn_wholly) {
+        double z = (sum - drawn_from) / (drawn_wholly - drawn_from);
+        tau = 1.0 - z * z * (3.0 - 2.0 * z);
+    }
+    if (tau == 0.0) /* also where b overflowed */
+        for (int64_t i = 0; i < m; i++) b[i] = w[i];
+    else
+        for (int64_t i = 0; i < m; i++) b[i] = w[i] + tau * (b[i] - w[i]);
+}
+
 void su_rig_basis_weights(const su_rig_space *rig, const double *p, const double *w, double *b)
 {
-    su_basis_weights(rig->m, rig->s, rig->params, rig->param_scale, rig->columns, rig->basis_rbf, p, w, b);
+    int64_t m = rig->m, s = rig->s, columns = rig->columns;
+    if (!rig->basis_rbf || columns != m + 1 + s || m <= 2) {
+        for (int64_t i = 0; i < m; i++) b[i] = w[i];
+        return;
+    }
+    for (int64_t i = 0; i < m; i++) {
+        const double *row = rig->basis_rbf + i * columns;
+        b[i] = row[m];
+        for (int64_t k = 0; k < s; k++) b[i] += row[m + 1 + k] * p[k];
+    }
+    for (int64_t j = 0; j < m; j++) {
+        double r = su_param_distance(s, p, rig->params + j * s, rig->param_scale), kernel = r * r * r;
+        for (int64_t i = 0; i < m; i++) b[i] += rig->basis_rbf[i * columns + j] * kernel;
+    }
+    draw_back(m, w, b);
 }
 
 void su_rig_sculpt_weights(const su_rig_space *rig, const double *p, double *weights)

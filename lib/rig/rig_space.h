@@ -19,7 +19,7 @@ typedef struct su_rig_space {
     double *param_scale;       /* (s) */
     double *rbf;               /* (m,m); NULL in supple.poses, where weights are not trained yet */
     int64_t columns;           /* 0 where bases are blended by w */
-    double *basis_rbf;         /* (m,columns); NULL: b = w */
+    double *basis_rbf;         /* (m,columns), columns = m + 1 + s; NULL: b = w */
     int64_t nbar;              /* skin vertices of sculpts */
     double *psd_params;        /* (a,s); NULL where nothing is sculpted, as the next two */
     double *psd_shapes;        /* (a,nbar,3) m */
@@ -52,7 +52,8 @@ void su_rig_into_model(const su_rig_space *rig, su_model *model);
 bool su_rig_same_poses(const su_rig_space *a, const su_rig_space *b);
 bool su_rig_same_sculpts(const su_rig_space *a, const su_rig_space *b);
 
-/* Weights at parameters p (s), by rbf.h: biharmonic w (m), those that blend bases b (m), those of the sculpts (a). */
+/* Weights at parameters p (s), by rbf.h: biharmonic w (m), those of the sculpts (a). Those that blend bases b (m):
+ * cubic kernel plus linear polynomial, drawn back to w where it overshoots (docs/formats.md, convention 7). */
 void su_rig_weights(const su_rig_space *rig, const double *p, double *w);
 void su_rig_basis_weights(const su_rig_space *rig, const double *p, const double *w, double *b);
 void su_rig_sculpt_weights(const su_rig_space *rig, const double *p, double *weights);
