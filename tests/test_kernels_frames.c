@@ -43,7 +43,7 @@ static void check_combine(const su_frame_kernels *k, uint64_t *state)
     for (int v = 0; v < VERTICES; v++)
         slot[v] = v < 9 || v % 5 == 0 ? -1 : v % FLESH; /* a run of eight that nobody wants */
     memcpy(before, u, GROUPS * FLESH * 48 * sizeof *u);
-    k->combine(GROUPS, ROWS, VERTICES, 3 * VERTICES, block, c, slot, FLESH, u);
+    k->combine(GROUPS, ROWS, VERTICES, block, c, slot, FLESH, u);
     for (int g = 0; g < GROUPS; g++)
         for (int f = 0; f < 16; f++)
             for (int s = 0; s < FLESH; s++)
@@ -55,7 +55,7 @@ static void check_combine(const su_frame_kernels *k, uint64_t *state)
                     assert_near(u[48 * (g * FLESH + s) + 16 * a + f], sum, 3e-6);
                 }
     float one[3 * VERTICES];
-    k->combine_one(ROWS, 3 * VERTICES, 3 * VERTICES, block, c, one);
+    k->combine_one(ROWS, 3 * VERTICES, block, c, one);
     for (int at = 0; at < 3 * VERTICES; at++) {
         double sum = 0;
         for (int row = 0; row < ROWS; row++) sum += (double)c[row] * (double)block[row * 3 * VERTICES + at];

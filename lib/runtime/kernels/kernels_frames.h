@@ -11,13 +11,14 @@ enum { SU_WIDE_FRAMES = 16 };
 typedef struct su_frame_kernels {
 
     /* For each group of sixteen frames: u (flesh,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block
-     * (rows, row_stride apart)[3 v ..]; vertices v with a negative slot are left out. Groups stand behind each other in
+     * (rows,vertices,3)[.][v]; vertices v with a negative slot are left out. Groups stand behind each other in
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
-    void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
-                    const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
-    /* The same of one frame, before vertices find their slots: sum (count) = sum over rows of c (rows) * block. */
-    void (*combine_one)(int64_t rows, int64_t count, int64_t row_stride, const float *block, const float *c,
-                        float *sum);
+    void (*combine)(int groups, int64_t rows, int64_t vertices, const float *block, const float *coefficients,
+                    const int32_t *slot, int64_t flesh, float *u);
+    /* The same of one frame, before vertices find their slots: sum (count) = sum over rows of c (rows) * block
+     * (rows,count).
+     */
+    void (*combine_one)(int64_t rows, int64_t count, const float *block, const float *c, float *sum);
     /* u (count,3,16) = sum over k of phi (count,K) times Z (K,3,16). */
     void (*weigh)(int64_t count, int64_t K, const float *phi, const float *Z, float *u);
     /* The same of one frame: Z (3,K) by columns, u (count,3). */

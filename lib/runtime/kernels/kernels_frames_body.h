@@ -18,7 +18,7 @@ INLINE bool any(const int32_t *slot, int count)
     for (int g = 0; g < groups && any(slot + v, count); g++) {                                                         \
         f16 sum[3 * count] = {{0}};                                                                                    \
         const float *row = block + 3 * v;                                                                              \
-        for (int64_t k = 0; k < rows; k++, row += row_stride) {                                                        \
+        for (int64_t k = 0; k < rows; k++, row += 3 * vertices) {                                                      \
             f16 c = *(const f16 *)(factors + 16 * (g * rows + k));                                                     \
             UNROLL_FOR (int i = 0; i < 3 * count; i++) sum[i] += row[i] * c;                                           \
         }                                                                                                              \
@@ -29,27 +29,27 @@ INLINE bool any(const int32_t *slot, int count)
         }                                                                                                              \
     }
 
-static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
-                    const float *factors, const int32_t *slot, int64_t flesh, float *u)
+static void combine(int groups, int64_t rows, int64_t vertices, const float *block, const float *factors,
+                    const int32_t *slot, int64_t flesh, float *u)
 {
     int64_t v = 0;
     for (; v + RUN <= vertices; v += RUN) COMBINE(RUN)
     for (; v < vertices; v++) COMBINE(1)
 }
 
-static void combine_one(int64_t rows, int64_t count, int64_t row_stride, const float *block, const float *c, float *sum)
+static void combine_one(int64_t rows, int64_t count, const float *block, const float *c, float *sum)
 {
     int64_t at = 0;
     for (; at + 4 * FLOATS <= count; at += 4 * FLOATS) {
         floats part[4] = {{0}};
         for (int64_t k = 0; k < rows; k++)
             UNROLL_FOR (int i = 0; i < 4; i++)
-                part[i] += c[k] * *(const floats_u *)(block + k * row_stride + at + FLOATS * i);
+                part[i] += c[k] * *(const floats_u *)(block + k * count + at + FLOATS * i);
         UNROLL_FOR (int i = 0; i < 4; i++) *(floats_u *)(sum + at + FLOATS * i) = part[i];
     }
     for (; at < count; at++) {
         float one = 0;
-        for (int64_t k = 0; k < rows; k++) one += c[k] * block[k * row_stride + at];
+        for (int64_t k = 0; k < rows; k++) one += c[k] * block[k * count + at];
         sum[at] = one;
     }
 }
