@@ -224,7 +224,7 @@ static double measure_skin(character *c)
     must(su_reconstruct_create(&c->model, SU_COROTATED, 0, NULL, 1, &rec, &err), &err);
     for (int b = 0; b < BATCHES; b++) {
         double start = seconds();
-        must(su_reconstruct_shot(rec, c->shot, &sim, 0, FRAMES, NULL, out, NULL, &err), &err);
+        must(su_reconstruct_shot(rec, c->shot, &sim, 0, FRAMES, &(su_shot_motion){.displacement = out}, &err), &err);
         times[b] = (seconds() - start) / FRAMES;
     }
     su_reconstruct_free(rec);

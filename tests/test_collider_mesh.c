@@ -308,7 +308,7 @@ static void a_ball_pushes_as_a_sphere(void **unused)
         double *u = calloc((size_t)count, sizeof *u);
         su_reconstruct *rec;
         assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
-        assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, u, NULL, NULL, NULL), SU_OK);
+        assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, &(su_shot_motion){.u = u}, NULL), SU_OK);
         su_reconstruct_free(rec);
         assert_near(difference(count, u, full[i]) / largest(count, full[i]), 0.0, 1e-4);
         free(u), free(carriers);

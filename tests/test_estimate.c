@@ -94,7 +94,7 @@ static double truth(run *t, double error[FRAMES])
     double *full = full_motion(t), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double off = 0, size = 0;
     assert_int_equal(su_reconstruct_create(&t->r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, t->s.shot, &t->r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, t->s.shot, &t->r.sim, 0, FRAMES, &(su_shot_motion){.u = u}, &err), SU_OK);
     for (int64_t k = 0; k < FRAMES; k++) {
         double sum = 0;
         for (int64_t i = k * n3; i < (k + 1) * n3; i++)

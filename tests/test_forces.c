@@ -195,7 +195,7 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
         double *full = steady_full_run(&s, &settings), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
         su_reconstruct *rec;
         assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
-        assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, u, NULL, NULL, NULL), SU_OK);
+        assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, &(su_shot_motion){.u = u}, NULL), SU_OK);
         su_reconstruct_free(rec);
         for (int64_t k = 0; k < FRAMES * n3; k++) {
             size[i] = fmax(size[i], fabs(full[k]));

@@ -38,7 +38,8 @@ static double *run_with(const char *set, scene *s, double **u)
     memcpy(q, r.sim.q, FRAMES * R * sizeof *q);
     su_reconstruct *reconstruct;
     assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 0, NULL, 1, &reconstruct, &err), SU_OK);
-    assert_int_equal(su_reconstruct_shot(reconstruct, s->shot, &r.sim, 0, FRAMES, *u, NULL, NULL, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(reconstruct, s->shot, &r.sim, 0, FRAMES, &(su_shot_motion){.u = *u}, &err),
+                     SU_OK);
     su_reconstruct_free(reconstruct);
     reduced_free(&r);
     unsetenv("SUPPLE_KERNELS");

@@ -356,7 +356,7 @@ static su_status simulate(void *context, int threads, su_error *err)
     SU_GO(su_checkpoint_save(failing_memory_path("c.npz"), "key", (su_interruptible){.bases = simulation}, &sim, err));
     SU_GO(SU_ALLOC(&u, 3 * FRAMES * model->n, "displacements", err));
     SU_GO(su_reconstruct_create(model, SU_COROTATED, 0, NULL, threads, &reconstruct, err));
-    SU_GO(su_reconstruct_shot(reconstruct, made.s.shot, &sim, 0, FRAMES, u, NULL, NULL, err));
+    SU_GO(su_reconstruct_shot(reconstruct, made.s.shot, &sim, 0, FRAMES, &(su_shot_motion){.u = u}, err));
     FAILING_MEMORY_RESULT(q, FRAMES * REDUCED);
     FAILING_MEMORY_RESULT(u, 3 * FRAMES * model->n);
 done:

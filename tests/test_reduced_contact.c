@@ -341,7 +341,8 @@ static void a_whole_basis_moves_as_the_full_simulation(void **unused)
     double *q = play(&f, NULL, false, 1, 1, &counts, NULL), *u = malloc((size_t)size * sizeof *u);
     su_reconstruct *reconstruct;
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &reconstruct, &err), SU_OK);
-    assert_int_equal(su_reconstruct_shot(reconstruct, f.s.shot, &f.r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(reconstruct, f.s.shot, &f.r.sim, 0, FRAMES, &(su_shot_motion){.u = u}, &err),
+                     SU_OK);
     double difference = 0, effect = 0;
     for (int64_t i = 0; i < size; i++)
         difference += (u[i] - full[i]) * (u[i] - full[i]), effect += (apart[i] - full[i]) * (apart[i] - full[i]);

@@ -76,7 +76,8 @@ static double *displacements(reduced_scene *r, su_interpolation interpolation)
     su_error err = {0};
     double *u = calloc((size_t)(r->sim.F * r->model.n * 3), sizeof *u);
     assert_int_equal(su_reconstruct_create(&r->model, interpolation, 0, NULL, 1, &rec, &err), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, r->scene->shot, &r->sim, 0, r->sim.F, u, NULL, NULL, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, r->scene->shot, &r->sim, 0, r->sim.F, &(su_shot_motion){.u = u}, &err),
+                     SU_OK);
     su_reconstruct_free(rec);
     return u;
 }
@@ -280,13 +281,15 @@ static void rebuild_displacements(const variant *v)
     const int32_t *carrying;
     assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, n, NULL, 2, &rec, NULL), SU_OK);
     assert_true(su_reconstruct_flesh(rec, &carrying) < n);
-    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, NULL, all, NULL, NULL), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, all, NULL, NULL, NULL), SU_USAGE);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, &(su_shot_motion){.displacement = all}, NULL),
+                     SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, &(su_shot_motion){.u = all}, NULL), SU_USAGE);
     for (int64_t k = 0; k < FRAMES * n3; k++) assert_near(all[k] / size, rigid[k % n3 / 3] ? 0.0 : u[k] / size, 1e-6);
     su_reconstruct_free(rec);
     for (int64_t i = 0; i < n; i++) rigid[i] = 1;
     assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, n, NULL, 1, &rec, NULL), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, NULL, all, NULL, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, &(su_shot_motion){.displacement = all}, NULL),
+                     SU_OK);
     assert_true(largest(FRAMES * n3, all) == 0.0);
     su_reconstruct_free(rec);
     r.model.rigid = NULL;

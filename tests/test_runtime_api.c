@@ -111,7 +111,8 @@ static void the_live_flesh_moves_as_the_baked_one(void **unused)
     int64_t n3 = 3 * f.s.tet.n;
     double *baked = calloc((size_t)(FRAMES * n3), sizeof *baked), *points = calloc((size_t)n3, sizeof *points);
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, &(su_shot_motion){.points = baked}, NULL),
+                     SU_OK);
     char message[200];
     supple_runtime *flesh = supple_open(f.path, NULL, message, sizeof message);
     if (!flesh) fail_msg("%s", message);
@@ -152,7 +153,9 @@ static void a_moving_start_and_other_settings_are_a_bakes(void **unused)
         baked[k] = calloc((size_t)(FRAMES * n3), sizeof *baked[k]);
         assert_int_equal(reduced_run(&f.r, k ? &usual : &settings, step, 1, NULL), SU_OK);
         assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
-        assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked[k], NULL), SU_OK);
+        assert_int_equal(
+            su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, &(su_shot_motion){.points = baked[k]}, NULL),
+            SU_OK);
         su_reconstruct_free(rec);
     }
     assert_true(difference(FRAMES * n3, baked[0], baked[1]) > 1e-5); /* the settings matter */
@@ -296,7 +299,8 @@ static void forces_act_as_in_a_bake(void **unused)
     int64_t n3 = 3 * f.s.tet.n;
     double *baked = calloc((size_t)(FRAMES * n3), sizeof *baked), *points = calloc((size_t)n3, sizeof *points);
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
-    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, &(su_shot_motion){.points = baked}, NULL),
+                     SU_OK);
     supple_collider ball = {.shape = SUPPLE_SPHERE, .a = {0.6, 0.5, 0.1}, .radius = 0.35, .friction = 0.6},
                     wrong = {.shape = 7};
     assert_int_equal(supple_set_colliders(flesh, 1, &wrong), 1);

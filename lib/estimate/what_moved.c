@@ -48,7 +48,7 @@ static su_status over_frames(const su_model *model, const su_shot *shot, const s
     SU_GO(SU_ALLOC(&u, BLOCK * 3 * nbar, "skin displacements", err));
     for (int64_t first = 0; first < sim->F; first += BLOCK) {
         int64_t count = sim->F - first < BLOCK ? sim->F - first : BLOCK;
-        SU_GO(su_reconstruct_shot(reconstruct, shot, sim, first, count, NULL, u, NULL, err));
+        SU_GO(su_reconstruct_shot(reconstruct, shot, sim, first, count, &(su_shot_motion){.displacement = u}, err));
         for (int64_t k = 0; k < count; k++)
             for (int64_t v = 0; v < nbar; v++) {
                 const double *d = u + 3 * (k * nbar + v);

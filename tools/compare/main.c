@@ -138,8 +138,9 @@ static su_status compare(su_tool *tool, job *j)
         int64_t count = F - first < BLOCK ? F - first : BLOCK;
         side *sides[] = {&j->run, &j->reference};
         for (int i = 0; i < 2; i++)
-            SU_TRY(su_reconstruct_shot(sides[i]->reconstruct, j->shot, &sides[i]->sim, first, count, sides[i]->u,
-                                       sides[i]->skin, NULL, &tool->err));
+            SU_TRY(su_reconstruct_shot(sides[i]->reconstruct, j->shot, &sides[i]->sim, first, count,
+                                       &(su_shot_motion){.u = sides[i]->u, .displacement = sides[i]->skin},
+                                       &tool->err));
         for (int64_t k = 0; k < count; k++)
             su_compare_add(j->compare, j->anim.times[first + k], j->run.u + k * n3, j->run.skin + k * skin3,
                            j->reference.u + k * n3, j->reference.skin + k * skin3);
@@ -258,8 +259,8 @@ static su_status project(su_tool *tool, job *j)
             memcpy(p.b + i * model->m, b + k * model->m, (size_t)model->m * sizeof *p.b);
         }
         su_reconstruct_frames(j->run.reconstruct, r, p.skin, p.w, p.b, p.unit, p.columns, NULL);
-        SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1, j->reference.u, NULL,
-                                  NULL, err));
+        SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1,
+                                  &(su_shot_motion){.u = j->reference.u}, err));
         SU_GO(project_frame(&p, model, j->mass, j->reference.u, err));
         SU_GO(su_progress_update(&tool->progress, (double)(k + 1) / (double)j->anim.F, err));
     }

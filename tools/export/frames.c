@@ -13,8 +13,9 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
     int64_t columns = 3 * j->anim.nbar;
     if (j->has_sim) {
         bool points = j->set.what == WHAT_POINTS;
-        SU_TRY(su_reconstruct_shot(j->reconstruct, j->shot, &j->sim, first, count, NULL, j->displacement,
-                                   points ? j->points : NULL, &tool->err));
+        SU_TRY(su_reconstruct_shot(
+            j->reconstruct, j->shot, &j->sim, first, count,
+            &(su_shot_motion){.displacement = j->displacement, .points = points ? j->points : NULL}, &tool->err));
         for (int64_t i = 0; i < count * j->anim.nbar; i++) {
             const double *d = j->displacement + 3 * i;
             double square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
@@ -48,11 +49,12 @@ static su_status write_sample(su_tool *tool, job *j, su_cache_writer *writer, in
         su_frame_window_sample(j->window, frame, offset, offset != 0.0 ? j->between : NULL, j->velocities);
     int64_t vertices = export_whole(j);
     for (int64_t i = 0; i < 3 * vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
+    const su_polygons polygons = j->set.bind
+                                     ? (su_polygons){j->layout.faces, j->layout.face_counts, j->layout.face_indices}
+                                     : (su_polygons){j->anim.P, j->anim.face_counts, j->anim.face_indices};
     if (j->set.normals)
-        su_polygons_normals(
-            vertices, j->set.bind ? NULL : j->anim.source_vertex, j->set.bind ? j->layout.faces : j->anim.P,
-            j->set.bind ? j->layout.face_counts : j->anim.face_counts,
-            j->set.bind ? j->layout.face_indices : j->anim.face_indices, points, j->scratch, j->normals);
+        su_polygons_normals(vertices, j->set.bind ? NULL : j->anim.source_vertex, &polygons, points, j->scratch,
+                            j->normals);
     const float *const all[3] = {points, j->velocities, j->normals};
     for (int i = 0; i < 3 && j->chosen.kept; i++)
         for (int64_t v = 0; v < j->layout.vertices && all[i]; v++)

@@ -45,8 +45,8 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     int64_t nbar = d->model->nbar, F = d->anim->F, columns = 3 * nbar;
     for (int64_t first = 0; first < F; first += block) {
         int64_t count = F - first < block ? F - first : block;
-        SU_TRY(
-            su_reconstruct_shot(d->reconstruct, d->shot, d->sim, first, count, NULL, m->displacement, m->points, err));
+        SU_TRY(su_reconstruct_shot(d->reconstruct, d->shot, d->sim, first, count,
+                                   &(su_shot_motion){.displacement = m->displacement, .points = m->points}, err));
         for (int64_t k = 0; k < count; k++) {
             const double *u = m->displacement + k * columns;
             double sum = 0.0, largest = 0.0;
@@ -73,24 +73,34 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     return SU_OK;
 }
 
+/* Frames of a page by their name there. */
+typedef struct track {
+    const char *name;
+    int64_t frames, width;
+    const float *values;  /* (frames,width) */
+    const double *centre; /* (3) taken off; NULL: none */
+    double unit;          /* what nobody sees */
+} track;
+
 /* Frames as 16-bit shares of the largest value, or of what nobody sees where that is more; not stored: their scale
  * alone. */
-static su_status add_motion(su_page *page, json_t *info, const char *name, int64_t frames, int64_t width,
-                            const float *values, const double *centre, double unit, bool stored, su_error *err)
+static su_status add_motion(su_page *page, json_t *info, const track *t, bool stored, su_error *err)
 {
-    double scale = 32767.0 * unit;
+    double scale = 32767.0 * t->unit;
     int16_t *out = NULL;
-    int64_t count = frames * width;
+    int64_t count = t->frames * t->width;
+    const float *values = t->values;
+    const double *centre = t->centre;
     SU_TRY(SU_ALLOC(&out, count, "the page", err));
     for (int64_t i = 0; i < count; i++) scale = fmax(scale, fabs((double)values[i] - (centre ? centre[i % 3] : 0.0)));
     for (int64_t i = 0; i < count; i++) out[i] = quantize((double)values[i] - (centre ? centre[i % 3] : 0.0), scale);
-    su_status status = stored ? su_page_add_motion(page, name, SU_PAGE_I16, frames, width, out, err) : SU_OK;
+    su_status status = stored ? su_page_add_motion(page, t->name, SU_PAGE_I16, t->frames, t->width, out, err) : SU_OK;
     free(out);
     char key[64];
-    snprintf(key, sizeof key, "%s_scale", name);
+    snprintf(key, sizeof key, "%s_scale", t->name);
     json_object_set_new(info, key, json_real(scale));
     if (centre) {
-        snprintf(key, sizeof key, "%s_centre", name);
+        snprintf(key, sizeof key, "%s_centre", t->name);
         json_object_set_new(info, key, json_pack("[f, f, f]", centre[0], centre[1], centre[2]));
     }
     return status;
@@ -120,9 +130,9 @@ static su_status pack_motion(const report_data *d, su_page *page, json_t *info, 
     for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
     /* where the page has the animation's own skin it places that itself */
     bool placed = report_is_live(d, NULL) && !d->model->psd_shapes;
-    SU_GO(add_motion(page, info, "rig", shown, 3 * nbar, m.rig, centre, 0, !placed, err));
-    SU_GO(add_motion(page, info, "moved", shown, 3 * nbar, m.moved, NULL,
-                     SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral), true, err));
+    const double unit = SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
+    SU_GO(add_motion(page, info, &(track){"rig", shown, 3 * nbar, m.rig, centre, 0}, !placed, err));
+    SU_GO(add_motion(page, info, &(track){"moved", shown, 3 * nbar, m.moved, NULL, unit}, true, err));
     SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
     SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
     json_object_set_new(info, "shown_frames", json_integer(shown));
@@ -146,7 +156,7 @@ static su_status pack_other(const report_data *d, su_page *page, json_t *info, s
     SU_GO(SU_ALLOC(&largest, F, "frames", err));
     SU_GO(SU_ALLOC(&moved, shown * columns, "frames", err));
     for (int64_t f = 0; f < F; f++) {
-        SU_GO(su_reconstruct_shot(d->other, d->shot, d->other_sim, f, 1, NULL, u, NULL, err));
+        SU_GO(su_reconstruct_shot(d->other, d->shot, d->other_sim, f, 1, &(su_shot_motion){.displacement = u}, err));
         to_world(d->anim->root + 16 * f, d->model->nbar, u, true, world);
         for (int64_t v = 0; v < columns; v += 3)
             largest[f] = fmax(largest[f], sqrt(u[v] * u[v] + u[v + 1] * u[v + 1] + u[v + 2] * u[v + 2]));
@@ -157,8 +167,8 @@ static su_status pack_other(const report_data *d, su_page *page, json_t *info, s
         for (int64_t i = 0; f % step == 0 && i < columns; i++) moved[f / step * columns + i] = (float)world[i];
     }
     SU_GO(su_page_add_doubles(page, "largest2", F, largest, err));
-    SU_GO(add_motion(page, info, "moved2", shown, columns, moved, NULL,
-                     SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral), true, err));
+    const double unit = SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
+    SU_GO(add_motion(page, info, &(track){"moved2", shown, columns, moved, NULL, unit}, true, err));
 done:
     free(u), free(world), free(largest), free(moved);
     return status;
@@ -200,8 +210,8 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL,
-                     SHOWN_UNIT * su_box_diagonal(model->nbar, model->neutral), true, err));
+    const double unit = SHOWN_UNIT * su_box_diagonal(model->nbar, model->neutral);
+    SU_GO(add_motion(page, info, &(track){"pose_shapes", m, 3 * nbar, shapes, NULL, unit}, true, err));
     SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));

@@ -200,8 +200,8 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
                         int64_t at = SU_WIDE_FRAMES * group + lane, f = at < frames ? at : frames - 1;
                         *c++ = (float)((m == 1 ? 1 : b[f * poses + i]) * scaled[f * r + first + k]);
                     }
-        rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients,
-                              rec->slots[g], rec->flesh, own->u);
+        rec->kernels->combine(groups, m * modes, vertices, basis->blocks[g], own->coefficients, rec->slots[g],
+                              rec->flesh, own->u);
     }
 }
 
@@ -238,9 +238,10 @@ static void rotate(const su_reconstruct *rec, work *own, int64_t frames, const d
 static bool is_turned(const su_reconstruct *rec) { return !rec->phi && rec->basis.interpolation == SU_COROTATED; }
 
 /* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */
-static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
-                        const double *b, const double *q, double *u, double *displacement)
+static void some_frames(const su_reconstruct *rec, int64_t frames, const double *skin, const double *w, const double *b,
+                        const double *q, double *u, double *displacement)
 {
+    work *own = rec->works + su_thread();
     bool corotated = is_turned(rec);
     double *out[SU_WIDE_FRAMES];
     if (rec->phi)
@@ -270,9 +271,9 @@ void su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *sk
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
     for (int64_t f = 0; f < frames; f += block)
-        some_frames(rec, rec->works + su_thread(), frames - f < block ? frames - f : block,
-                    skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
-                    u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
+        some_frames(rec, frames - f < block ? frames - f : block, skin + f * 3 * rec->patch.skin_count, w + f * m,
+                    b + f * m, q + f * r, u ? u + f * 3 * rec->flesh : NULL,
+                    displacement ? displacement + f * 3 * rec->skin_count : NULL);
 }
 
 /* One frame of modes: own->u (flesh,3), turned by that lane of own->rotation where the basis is. */
@@ -290,8 +291,7 @@ static void combine_frame(su_reconstruct *rec, int64_t lane, const double *w, co
         for (int64_t i = 0; i < basis->m; i++)
             for (int64_t k = first; k < first + modes; k++)
                 *c++ = (float)((basis->m == 1 ? 1 : b[i]) * own->scale[k] * q[k]);
-        rec->kernels->combine_one(basis->m * modes, 3 * count, 3 * count, basis->blocks[g], own->coefficients,
-                                  rec->sum);
+        rec->kernels->combine_one(basis->m * modes, 3 * count, basis->blocks[g], own->coefficients, rec->sum);
         for (int64_t v = 0; v < count; v++)
             for (int i = 0; i < 3 && rec->slots[g][v] >= 0; i++)
                 own->u[3 * (int64_t)rec->slots[g][v] + i] += rec->sum[3 * v + i];
@@ -367,10 +367,11 @@ su_interpolation su_sim_interpolation(const su_sim *sim)
 }
 
 su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su_sim *sim, int64_t first,
-                              int64_t frames, double *u, double *displacement, double *points, su_error *err)
+                              int64_t frames, const su_shot_motion *wanted, su_error *err)
 {
     const su_model *model = rec->model;
     int64_t nbar = model->nbar;
+    double *u = wanted->u, *points = wanted->points, *displacement = wanted->displacement;
     if (rec->skin_count != nbar || (u && rec->flesh != model->n))
         return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
     if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);

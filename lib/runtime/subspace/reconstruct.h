@@ -46,11 +46,17 @@ void su_reconstruct_turn(su_reconstruct *reconstruct, int64_t frames, const doub
 void su_reconstruct_turned(su_reconstruct *reconstruct, int64_t frame, const double *w, const double *b,
                            const double *q, double *u, double *displacement);
 
+/* What is wanted of frames of a shot, in the root frame, m; each may be NULL. */
+typedef struct su_shot_motion {
+    double *u;            /* (frames,n,3) of the flesh */
+    double *displacement; /* (frames,nbar,3) A u */
+    double *points;       /* (frames,nbar,3) corrected skin + A u */
+} su_shot_motion;
+
 /* Frames first .. first + frames - 1 of a shot (frames <= SU_RECONSTRUCT_BLOCK), reduced or full-space, all skin
- * vertices (the reconstruct must have been made without a list; for u with count 0). u (frames,n,3), displacement
- * (frames,nbar,3) = A u, points (frames,nbar,3) = corrected skin + A u, all in the root frame; each may be NULL. */
+ * vertices (the reconstruct must have been made without a list; for u with count 0). */
 su_status su_reconstruct_shot(su_reconstruct *reconstruct, const su_shot *shot, const su_sim *sim, int64_t first,
-                              int64_t frames, double *u, double *displacement, double *points, su_error *err);
+                              int64_t frames, const su_shot_motion *wanted, su_error *err);
 
 /* How the sim file was made: meta "interpolation", corotated where absent. */
 su_interpolation su_sim_interpolation(const su_sim *sim);
