@@ -139,7 +139,7 @@ typedef struct subject {
     double h;
 } subject;
 
-static su_shot_instant sample(const subject *what, const su_runtime_model *model, int64_t at, su_pose_input *input)
+static su_shot_instant sample(const subject *what, int64_t at, su_pose_input *input)
 {
     at %= 2 * what->instants;
     if (at > what->instants) at = 2 * what->instants - at;
@@ -192,7 +192,7 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         for (int b = -1; b < BATCHES; b++) {
             su_shot_instant instants[BLOCK];
             double before = seconds();
-            for (int k = 0; k < BLOCK; k++) instants[k] = sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
+            for (int k = 0; k < BLOCK; k++) instants[k] = sample(what, (b + 1) * BLOCK + k, inputs + k);
             int64_t first = instants[0].frame, last = instants[BLOCK - 1].frame;
             su_shot_window_cover(&window, first < last ? first : last, first < last ? last : first);
             su_shot_lanes(what->shot, &model.patch, model.pose_kernels, &window, BLOCK, instants, work.moved);
