@@ -46,7 +46,7 @@ static void check_tangent(const su_kernels *k, int first, int count, int columns
     for (int i = 0; i < 9 * elements; i++) t[i] = noise(state);
     tile[0] = 3, force[columns - 1] = 2; /* it adds */
     for (int i = 0; i < 8; i++) tile[columns * stride + i] = 7;
-    k->tangent(first, count, columns, stride, B, D, t, work, tile, force);
+    k->tangent(&(su_panel_products){first, count, columns, stride, B, D, t, work, tile, force});
     K[0] = 3, f[columns - 1] = 2;
     for (int e = 0; e < count; e++) {
         int at = first + e;

@@ -259,8 +259,9 @@ static void assemble(tets *s, const su_pose *pose, const float *derivative, doub
                 model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first,
                                               s->gathered);
         } else {
-            model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, B, derivative,
-                                    force ? s->stress : NULL, s->work, s->tile, s->gathered);
+            model->kernels->tangent(&(su_panel_products){panel->first, panel->count, panel->columns, panel->stride, B,
+                                                         derivative, force ? s->stress : NULL, s->work, s->tile,
+                                                         s->gathered});
         }
         scatter_tile(model, panel, s->tile, scale, A);
         if (force) su_panel_scatter(panel, s->gathered, force);

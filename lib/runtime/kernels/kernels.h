@@ -44,6 +44,27 @@ typedef struct su_response {
                             * flat, or a stretch block that is not definite) */
 } su_response;
 
+/* Products of one panel, `count` elements from element `first`, whose B stand row by row. */
+typedef struct su_panel_products {
+    int64_t first, count, columns, stride;
+    const float *B;          /* (count,9,stride) */
+    const float *derivative; /* lanes, 45 entries, of all elements, as the next */
+    const double *stress;    /* lanes, 9 entries; NULL: no force */
+    float *work;             /* (72 stride + 8) */
+    double *tile;            /* (columns,stride) */
+    double *force;           /* (stride) */
+} su_panel_products;
+
+/* The inertial load of a step that ends at instant 1 and began at 0, after one that began at -1. */
+typedef struct su_inertia_load {
+    int64_t count;                             /* padded */
+    const double *acceleration;                /* (3,count) of the rig, in the world */
+    const double *turn1, *turn0, *turn_before; /* (9,count) P from the neutral pose into the world; turn0 NULL: no
+                                                * displacements */
+    const double *u0, *u_before;               /* (3,count) displacements, turned back to the neutral pose, m */
+    double ratio, h;                           /* of the step to the one before; s */
+} su_inertia_load;
+
 typedef struct su_kernels {
     const char *name;
     /* out[k] = row k of A (rows, stride padded) times x (stride). Reads up to 7 rows beyond the last. */
@@ -61,11 +82,10 @@ typedef struct su_kernels {
     void (*turned_strain)(int64_t count, const float *rotation, const double *u, const double *gradient,
                           double *strain);
     void (*respond)(const su_response *what);
-    /* One panel of `count` elements from element `first`: tile (columns,stride) += B' D B; force (stride) += B' t. The
-     * upper triangle is meant; left of it up to fifteen entries of a row are written as well. The products of eight
-     * elements are summed in float, their sums in double. t NULL: no force. work: 72 * stride + 8 entries. */
-    void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B,
-                    const float *derivative, const double *t, float *work, double *tile, double *force);
+    /* tile += B' D B, force += B' t with D the derivative, t the stress. The upper triangle is meant; left of it up to
+     * fifteen entries of a row are written as well. The products of eight elements are summed in float, their sums in
+     * double. */
+    void (*tangent)(const su_panel_products *what);
     /* Panels whose tets stand abreast: B [count / 16][columns][9][16], count a multiple of 16 and the first tet one of
      * sixteens. The same tangent, its upper triangle alone; lanes sum products of eight elements in float. work:
      * columns (columns + 1) / 2 + 7 times 16 entries. */
@@ -85,10 +105,8 @@ typedef struct su_kernels {
     /* Largest |a - b|^2 of points by component (3,count). */
     double (*largest_square)(int64_t count, const double *a, const double *b);
     /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the
-     * neutral pose; turn (9,count), u (3,count), acceleration (3,count) in the world. turn0 NULL: the first term alone.
-     */
-    void (*inertia)(int64_t count, const double *acceleration, const double *turn1, const double *turn0,
-                    const double *u0, const double *turn_1, const double *u_1, double ratio, double h, double *z);
+     * neutral pose. */
+    void (*inertia)(const su_inertia_load *what, double *z);
 } su_kernels;
 
 #endif

@@ -103,6 +103,12 @@ typedef struct su_gram_block {
     float *out[3][SU_FRAMES]; /* NULL: not wanted; room up to a multiple of SU_GRAM */
 } su_gram_block;
 
+/* Materials of the example poses at tets. */
+typedef struct su_tet_materials {
+    int64_t count, m;
+    const double *weight, *young, *poisson; /* (m,count) -, Pa, - */
+} su_tet_materials;
+
 typedef struct su_pose_kernels {
 
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
@@ -142,10 +148,8 @@ typedef struct su_pose_kernels {
      * to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x,
                    double *gradient, double *volume, uint8_t *collapsed);
-    /* volume (count,8) *= blended weight; mu, lambda (count,8) of blended E and nu. weight, young, poisson (m,count).
-     */
-    void (*materials)(int64_t count, int64_t m, const double *weight, const double *young, const double *poisson,
-                      const double *blend, double *volume, double *mu, double *lambda);
+    /* By blend (m,8): volume (count,8) *= blended weight; mu, lambda (count,8) of blended E and nu. */
+    void (*materials)(const su_tet_materials *of, const double *blend, double *volume, double *mu, double *lambda);
     /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); rotation (.,9,16), of which eight lanes are
      * meant, Q (9,8), c (3,8). */
     void (*world)(int64_t count, const int32_t *point, const float *rotation, const double *x, const double *Q,

@@ -451,9 +451,10 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
     }
 }
 
-static void materials(int64_t count, int64_t m, const double *weight, const double *young, const double *poisson,
-                      const double *blend, double *volume, double *mu, double *lambda)
+static void materials(const su_tet_materials *of, const double *blend, double *volume, double *mu, double *lambda)
 {
+    const int64_t count = of->count, m = of->m;
+    const double *weight = of->weight, *young = of->young, *poisson = of->poisson;
     for (int64_t k = 0; k < count; k++) {
         v8 w = {0}, E = {0}, nu = {0};
         for (int64_t i = 0; i < m; i++) {

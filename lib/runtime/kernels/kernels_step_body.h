@@ -264,9 +264,13 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
     UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
 }
 
-static void tangent(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B,
-                    const float *derivative, const double *t, float *work, double *tile, double *force)
+static void tangent(const su_panel_products *what)
 {
+    const int64_t first = what->first, count = what->count, columns = what->columns, stride = what->stride;
+    const float *B = what->B, *derivative = what->derivative;
+    const double *t = what->stress;
+    float *work = what->work;
+    double *tile = what->tile, *force = what->force;
     int64_t full = columns / TILE_I * TILE_I;
     for (int64_t at = 0; at < count; at += 8) {
         int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk, j = 0;
@@ -400,23 +404,24 @@ static double largest_square(int64_t count, const double *a, const double *b)
 
 /* ---- inertia ---- */
 
-static void inertia(int64_t count, const double *acceleration, const double *turn1, const double *turn0,
-                    const double *u0, const double *turn_1, const double *u_1, double ratio, double h, double *z)
+static void inertia(const su_inertia_load *what, double *z)
 {
-    v8 newer = SPLAT((1 + ratio) / (h * h)), older = SPLAT(ratio / (h * h));
+    const int64_t count = what->count;
+    const double *turn1 = what->turn1, *turn0 = what->turn0, *turn_before = what->turn_before, *u0 = what->u0;
+    v8 newer = SPLAT((1 + what->ratio) / (what->h * what->h)), older = SPLAT(what->ratio / (what->h * what->h));
     for (int64_t k = 0; k < count; k += 8) {
         v8 a[3], still[3] = {{0}};
-        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = *(const v8 *)(acceleration + c * count + k);
+        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = *(const v8 *)(what->acceleration + c * count + k);
         if (turn0) {
             v8 x[3], y[3];
             UNROLL_FOR (int c = 0; c < 3; c++) {
                 x[c] = newer * *(const v8 *)(u0 + c * count + k);
-                y[c] = older * *(const v8 *)(u_1 + c * count + k);
+                y[c] = older * *(const v8 *)(what->u_before + c * count + k);
                 still[c] = x[c] - y[c];
             }
             UNROLL_FOR (int c = 0; c < 3; c++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
-                    a[c] += *(const v8 *)(turn_1 + (3 * c + b) * count + k) * y[b] -
+                    a[c] += *(const v8 *)(turn_before + (3 * c + b) * count + k) * y[b] -
                             *(const v8 *)(turn0 + (3 * c + b) * count + k) * x[b];
         }
         UNROLL_FOR (int c = 0; c < 3; c++) {

@@ -234,8 +234,9 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
                 rotation_of_tet(model, k, f, work, R);
             neutral_tet(model, k, f, R, work);
         }
-    kernels->materials(model->tets.count, model->m, model->tets.weight, model->tets.young, model->tets.poisson,
-                       work->positive, work->volume, work->mu, work->lambda);
+    const su_tet_materials materials = {model->tets.count, model->m, model->tets.weight, model->tets.young,
+                                        model->tets.poisson};
+    kernels->materials(&materials, work->positive, work->volume, work->mu, work->lambda);
 }
 
 /* What was made in lanes, into the arrays of `count` instants. */

@@ -132,8 +132,16 @@ static void inertia_load(posed *p, const su_pose *pose, const su_history *histor
         for (int64_t k = 0; k < inertia; k++)
             a[k] = dynamic ? ((X1[k] - X0[k]) - ratio * (X0[k] - X_1[k])) / (h * h) - world[c] : -world[c];
     }
-    model->kernels->inertia(inertia, p->acceleration, pose->turn, rotations ? now + p->at.turn : NULL,
-                            now + p->at.inertia, before + p->at.turn, before + p->at.inertia, ratio, h, p->z);
+    model->kernels->inertia(&(su_inertia_load){.count = inertia,
+                                               .acceleration = p->acceleration,
+                                               .turn1 = pose->turn,
+                                               .turn0 = rotations ? now + p->at.turn : NULL,
+                                               .turn_before = before + p->at.turn,
+                                               .u0 = now + p->at.inertia,
+                                               .u_before = before + p->at.inertia,
+                                               .ratio = ratio,
+                                               .h = h},
+                            p->z);
     for (int c = 0; c < 3; c++)
         for (int64_t k = 0; k < inertia; k++) p->z[c * inertia + k] += history->gravity->carried[c];
 }
