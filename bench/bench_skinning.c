@@ -133,7 +133,8 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained, do
                                              b->poisson,
                                              b->density,
                                              constrained ? &rig : NULL,
-                                             SU_COVARIANCE_TRANSLATION};
+                                             SU_COVARIANCE_TRANSLATION,
+                                             NULL};
         if (su_skinning_modes(&problem, SKINNING_MODES, values, w, &now.report, &err)) fail(err.text);
         now.all = seconds() - from;
         if (now.all < best.all) best = now;

@@ -95,7 +95,8 @@ static su_rig_motions bones_of(const body *b, bool twice)
 static su_skinning_problem problem_of(const body *b, const su_complementarity *rig)
 {
     return (su_skinning_problem){b->box.n, b->box.t,   b->box.vertices, b->box.tets, b->held,
-                                 b->young, b->poisson, b->density,      rig,         SU_COVARIANCE_TRANSLATION};
+                                 b->young, b->poisson, b->density,      rig,         SU_COVARIANCE_TRANSLATION,
+                                 NULL};
 }
 
 static su_complementarity rows_of(const body *b, const su_rig_motions *rig)
