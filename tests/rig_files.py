@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
-In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
+Those sparse, cubic and held have a key every four frames. In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
 their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property. In files of shapes between, one
 weight passes two of them, and in those of a part (Blender's groups of vertices) vertices take a part of one; both have a second shape, a third of which is
 there without a curve. In those of the world clusters say where the mesh stood, and not where against the joint. Joints stretch
@@ -68,7 +68,7 @@ class Rig:
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = self.bound_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
-        self.sparse = kind.endswith("-sparse")            # a key every four frames
+        self.sparse = kind in ("fbx-sparse", "fbx-cubic", "fbx-held")      # a key every four frames
         self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node, before what clusters bind
         if self.geometric:
             self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
@@ -97,6 +97,12 @@ class Rig:
         self.inherit = 2 if "-compensated" in kind else 0 if "-apart" in kind else None
         self.stretch = {"hip": 1 + np.c_[.02 * f, .05 * f, -.01 * f], "knee": 1 + np.c_[-.02 * f, .03 * f, .04 * f]} if self.inherit is not None else {}
         self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
+        self.slope = {}       # of the angle about z, in a second, where keys say theirs
+        if kind == "fbx-cubic":       # which tangents at sparse keys give back
+            self.angle["knee"] = np.c_[0 * f, 0 * f, -30. + 12. * f - 1.5 * f ** 2 + .07 * f ** 3]
+            self.slope["knee"] = FPS * (12. - 3. * f + .21 * f ** 2)
+        if kind == "fbx-held":        # up to the next key
+            self.angle["knee"] = np.c_[0 * f, 0 * f, -30. + 20. * (f // 4)]
 
     def world(self, rotations, move=(0, 0, 0)):
         out = []
@@ -283,11 +289,21 @@ def fbx_tree(rig):
             links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation", "S": "Lcl Scaling"}[what])]
             for i, axis in enumerate("XYZ"):
                 curve = new()
+                flags, tangents, uses = [24840], np.zeros(4, np.float32), [len(frames)]      # automatic, one attribute for all keys
+                if rig.kind == "fbx-held" and b == 1:
+                    flags = [0x2]
+                if b == 1 and i == 2 and "knee" in rig.slope:      # the key's own, and the next one's; both of unsaid lengths
+                    slopes = [rig.slope["knee"][f] for f in frames]
+                    flags, uses = [0x408] * len(frames), [1] * len(frames)
+                    tangents = np.array([(a, b, 0, 0) for a, b in zip(slopes, slopes[1:] + [0])], np.float32).ravel()
+                if rig.kind == "fbx-cubic" and b == 0 and what == "R" and i == 1:      # a straight line by tangents of unequal lengths
+                    flags = [0x3000408]
+                    tangents = np.array([4 * FPS, 4 * FPS, np.array(2000 << 16 | 5000, np.uint32).view(np.float32), 0], np.float32)
                 objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
                                 [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([(rig.first + f) * TICKS // FPS for f in frames], np.int64)], []),
                                  ("KeyValueFloat", [np.array([values[f][i] for f in frames], np.float32)], []),
-                                 ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
-                                 ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
+                                 ("KeyAttrFlags", [np.array(flags, np.int32)], []), ("KeyAttrDataFloat", [tangents], []),
+                                 ("KeyAttrRefCount", [np.array(uses, np.int32)], [])]))
                 links.append(("OP", curve, node, "d|" + axis))
         if rig.shape is not None:
             node, curve = new(), new()
@@ -338,20 +354,22 @@ def fbx_binary(nodes, version=7400):
             return b"L" + struct.pack("<q", p)
         return b"I" + struct.pack("<i", p) if isinstance(p, int) else b"D" + struct.pack("<d", p)
 
+    word, null = ("<QQQ", b"\0" * 25) if version >= 7500 else ("<III", b"\0" * 13)
+
     def node(name, properties, children, at):
         raw = b"".join(map(prop, properties))
-        inner, head = b"", 13 + len(name)
+        inner, head = b"", len(null) + len(name)
         for c in children:
             inner += node(*c, at + head + len(raw) + len(inner))
         if children or name == "AnimationLayer":
-            inner += b"\0" * 13
+            inner += null
         end = at + head + len(raw) + len(inner)
-        return struct.pack("<III", end, len(properties), len(raw)) + bytes([len(name)]) + name.encode() + raw + inner
+        return struct.pack(word, end, len(properties), len(raw)) + bytes([len(name)]) + name.encode() + raw + inner
 
     out = b"Kaydara FBX Binary  \0\x1a\0" + struct.pack("<I", version)
     for n in nodes:
         out += node(*n, len(out))
-    return out + b"\0" * 13 + b"\xfa\xbc" * 8 + struct.pack("<I", version) + b"\0" * 120
+    return out + null + b"\xfa\xbc" * 8 + struct.pack("<I", version) + b"\0" * 120
 
 
 # ---- FBX 6 ----
@@ -476,7 +494,7 @@ def data(kind):
         return collada(rig).encode()
     if kind.startswith("fbx6"):
         return fbx6_text(fbx6_tree(rig)).encode() if "-text" in kind else fbx_binary(fbx6_tree(rig), 6100)
-    return fbx_text(fbx_tree(rig)).encode() if kind.startswith("fbx-text") else fbx_binary(fbx_tree(rig))
+    return fbx_text(fbx_tree(rig)).encode() if kind.startswith("fbx-text") else fbx_binary(fbx_tree(rig), 7500 if kind == "fbx-cubic" else 7400)
 
 
 def check(kind, path, clip):

@@ -5,6 +5,7 @@
 #include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
+#include "io/scene/fbx_curves.h"
 #include "io/scene/fbx_deformers.h"
 
 #include <assimp/cimport.h>
@@ -472,34 +473,6 @@ static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
 
 /* ---- the whole ---- */
 
-/* FBX's TimeMode in frames per second; 0: not said. */
-static double fbx_rate(const struct aiScene *ai)
-{
-    enum { CUSTOM = 14 };
-    static const double rate[] = {0.0,
-                                  120.0,
-                                  100.0,
-                                  60.0,
-                                  50.0,
-                                  48.0,
-                                  30.0,
-                                  30.0,
-                                  30000.0 / 1001.0,
-                                  30000.0 / 1001.0,
-                                  25.0,
-                                  24.0,
-                                  0.0, /* milliseconds */
-                                  24000.0 / 1001.0,
-                                  0.0,
-                                  96.0,
-                                  72.0,
-                                  60000.0 / 1001.0,
-                                  120000.0 / 1001.0};
-    double mode = metadata(ai, "FrameRate", 0.0);
-    if (mode == CUSTOM) return metadata(ai, "CustomFrameRate", 0.0);
-    return mode >= 0.0 && mode < (double)(sizeof rate / sizeof *rate) ? rate[(int)mode] : 0.0;
-}
-
 static void read_conventions(parser *p, const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -509,7 +482,7 @@ static void read_conventions(parser *p, const char *path)
         out->format = "FBX";
         out->unit = 0.01 * metadata(p->ai, "UnitScaleFactor", 1.0);
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
-        out->frame_rate = fbx_rate(p->ai);
+        out->frame_rate = su_fbx_rate(metadata(p->ai, "FrameRate", 0.0), metadata(p->ai, "CustomFrameRate", 0.0));
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
         out->format = "Collada", out->unit = 1.0,
         out->up = 1; /* assimp turns the root node to y up and scales it to metres */
@@ -614,20 +587,24 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     const char *dot = strrchr(path, '.');
     su_fbx_name *names = NULL;
     int64_t repeats = 0, mended = 0; /* mended: places in the bytes that assimp gets */
-    size_t size = 0;
-    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
+    size_t size = 0, sampled_size = 0;
+    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL,
+         *sampled = data;
     if (data) {
         repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
         mended =
             repeats + su_fbx_drop_links(data, size, &scene->arena) + su_fbx_unsay_ranges(data, size, &scene->arena);
+        sampled_size = size;
+        sampled = su_fbx_sample_curves(data, &sampled_size, &scene->arena);
+        if (!sampled) return complain(&p, "not enough memory", NULL);
     }
     struct aiFileIO files = {.OpenProc = open_file, .CloseProc = close_file, .UserData = (char *)&scene->arena};
     struct aiPropertyStore *store = aiCreatePropertyStore();
     if (!store) scene->arena.failed = true;
     if (!store) return complain(&p, "not enough memory", NULL);
     aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
-    if (mended > 0 && size <= UINT32_MAX)
-        p.ai = aiImportFileFromMemoryWithProperties(data, (unsigned)size, 0, "fbx", store);
+    if ((mended > 0 || sampled != data) && sampled_size <= UINT32_MAX)
+        p.ai = aiImportFileFromMemoryWithProperties(sampled, (unsigned)sampled_size, 0, "fbx", store);
     else
         p.ai = aiImportFileExWithProperties(path, 0, &files, store);
     aiReleasePropertyStore(store);

@@ -1,0 +1,317 @@
+#include "io/scene/fbx_curves.h"
+
+#include "io/scene/fbx_records.h"
+
+#include <math.h>
+#include <string.h>
+
+/* KeyAttrFlags of a key: what the curve does up to the next one, how its tangents are made, and whether they say their
+ * lengths. */
+enum {
+    CONSTANT = 0x2,
+    CUBIC = 0x8,
+    OF_NEXT = 0x100, /* of a constant: the value of the next key */
+    AUTOMATIC = 0x100,
+    TCB = 0x200,
+    CLAMPED = 0x1000, /* automatic tangents that go beyond no key */
+    LENGTH_RIGHT = 0x01000000,
+    LENGTH_LEFT = 0x02000000 /* of the next key */
+};
+static const double LENGTH_UNIT = 9999;      /* of tangents, in two halves of the third number of KeyAttrDataFloat */
+static const double USUAL_RATE = 30;         /* frames a second where the file says none */
+static const double SPARSE = 1.5;            /* frames: keys farther apart get others in between */
+enum { MOST_FRAMES = 100000, DEEPEST = 64 }; /* of a curve, and of nested records; else the file is left as it is */
+
+double su_fbx_rate(double mode, double custom)
+{
+    enum { OF_FILE = 14 };
+    static const double rate[] = {0,
+                                  120,
+                                  100,
+                                  60,
+                                  50,
+                                  48,
+                                  30,
+                                  30,
+                                  30000 / 1001.0,
+                                  30000 / 1001.0,
+                                  25,
+                                  24,
+                                  0 /* milliseconds */,
+                                  24000 / 1001.0,
+                                  0,
+                                  96,
+                                  72,
+                                  60000 / 1001.0,
+                                  120000 / 1001.0};
+    if (mode == OF_FILE) return custom;
+    return mode >= 0 && mode < (double)(sizeof rate / sizeof *rate) ? rate[(int)mode] : 0;
+}
+
+typedef struct key {
+    int64_t time; /* ticks */
+    double value;
+    uint32_t flags;
+    float right, left;                /* slopes of this key and of the next one, 1/s */
+    double right_length, left_length; /* of tangents, over the distance of the keys */
+} key;
+
+/* A curve with its new keys, and where its arrays stand in the file. */
+typedef struct sampled {
+    size_t times_at, values_at;
+    int64_t count;
+    int64_t *time;
+    float *value;
+} sampled;
+
+typedef struct curves {
+    const su_fbx_reader *reader;
+    su_arena *arena;
+    double step; /* ticks */
+    sampled *list;
+    int64_t count, room;
+    size_t added; /* bytes, at most */
+} curves;
+
+/* ---- a curve ---- */
+
+/* The slope of an automatic tangent, 1/tick: that of the line between its neighbours, at an end of that to the only
+ * one. */
+static double automatic(const key *keys, int64_t count, int64_t k)
+{
+    const key *before = keys + (k > 0 ? k - 1 : k), *after = keys + (k + 1 < count ? k + 1 : k), *own = keys + k;
+    if (after->time == before->time) return 0;
+    double slope = (after->value - before->value) / (double)(after->time - before->time);
+    if (!(own->flags & CLAMPED) || before == own || after == own) return slope;
+    double rise = (own->value - before->value) / (double)(own->time - before->time),
+           next = (after->value - own->value) / (double)(after->time - own->time);
+    if (rise * next <= 0) return 0;
+    return copysign(fmin(fabs(slope), 3 * fmin(fabs(rise), fabs(next))), slope);
+}
+
+/* Slopes that a file keeps for automatic tangents count where they are not 0: one attribute may serve all keys. */
+static double slope(const key *keys, int64_t count, int64_t k, double said)
+{
+    bool found = (keys[k].flags & (AUTOMATIC | TCB)) && said == 0;
+    return found ? automatic(keys, count, k) : said / SU_FBX_TICKS;
+}
+
+/* Bézier's cubic from 0 by a and b. */
+static double bezier(double a, double b, double end, double u)
+{
+    double v = 1 - u;
+    return 3 * v * v * u * a + 3 * v * u * u * b + u * u * u * end;
+}
+
+/* The curve between key k and the next one, at a time there. */
+static double between(const key *keys, int64_t count, int64_t k, double time)
+{
+    const key *from = keys + k, *to = from + 1;
+    double length = (double)(to->time - from->time), share = (time - (double)from->time) / length,
+           rise = to->value - from->value;
+    if (from->flags & CONSTANT) return from->flags & OF_NEXT ? to->value : from->value;
+    if (!(from->flags & CUBIC)) return from->value + share * rise;
+    double a = from->right_length, b = 1 - from->left_length, low = 0, high = 1, u = share;
+    for (int i = 0; i < 50 && (a != 1.0 / 3 || b != 2.0 / 3); i++) { /* the place on the curve that has this time */
+        u = 0.5 * (low + high);
+        if (bezier(a, b, 1, u) < share)
+            low = u;
+        else
+            high = u;
+    }
+    double start = slope(keys, count, k, from->right) * length, end = slope(keys, count, k + 1, from->left) * length;
+    return from->value + bezier(a * start, rise - (1 - b) * end, rise, u);
+}
+
+/* Is there anything between the keys that a straight line between frames would miss? */
+static bool is_sparse(const curves *c, const key *keys, int64_t count, int64_t k)
+{
+    double length = (double)(keys[k + 1].time - keys[k].time);
+    if (length <= SPARSE * c->step) return false;
+    for (int i = 1; i < 4; i++)
+        if (between(keys, count, k, (double)keys[k].time + 0.25 * i * length) != keys[k].value) return true;
+    return keys[k + 1].value != keys[k].value;
+}
+
+/* The keys of a curve from its arrays; NULL: it has none, or they do not belong together. */
+static key *read_keys(const curves *c, const su_fbx_record *curve, sampled *at, int64_t *count)
+{
+    su_fbx_record child;
+    const unsigned char *time = NULL, *value = NULL, *flags = NULL, *slopes = NULL, *uses = NULL;
+    int64_t times = 0, values = 0, kinds = 0, numbers = 0, counts = 0;
+    for (size_t from = curve->children; su_fbx_open_record(c->reader, from, curve->end, &child); from = child.end) {
+        if (su_fbx_is_named(&child, "KeyTime"))
+            time = su_fbx_read_array(c->reader, &child, 'l', 8, &times), at->times_at = from;
+        else if (su_fbx_is_named(&child, "KeyValueFloat"))
+            value = su_fbx_read_array(c->reader, &child, 'f', 4, &values), at->values_at = from;
+        else if (su_fbx_is_named(&child, "KeyAttrFlags"))
+            flags = su_fbx_read_array(c->reader, &child, 'i', 4, &kinds);
+        else if (su_fbx_is_named(&child, "KeyAttrDataFloat"))
+            slopes = su_fbx_read_array(c->reader, &child, 'f', 4, &numbers);
+        else if (su_fbx_is_named(&child, "KeyAttrRefCount"))
+            uses = su_fbx_read_array(c->reader, &child, 'i', 4, &counts);
+    }
+    if (!time || !value || times != values || times < 2) return NULL;
+    if (!flags || !slopes || !uses || numbers != 4 * kinds || counts != kinds) kinds = 0;
+    key *keys = su_arena_alloc(c->arena, times, sizeof *keys);
+    int64_t kind = 0, used = 0;
+    for (int64_t k = 0; keys && k < times; k++) {
+        uint32_t bits = (uint32_t)su_fbx_little(value + 4 * k, 4);
+        float single;
+        memcpy(&single, &bits, sizeof single);
+        keys[k] = (key){.time = (int64_t)su_fbx_little(time + 8 * k, 8),
+                        .value = (double)single,
+                        .right_length = 1.0 / 3,
+                        .left_length = 1.0 / 3};
+        if (!isfinite(keys[k].value) || (k > 0 && keys[k].time <= keys[k - 1].time)) return NULL;
+        while (kind < kinds && used >= (int32_t)su_fbx_little(uses + 4 * kind, 4)) kind++, used = 0;
+        used++;
+        if (kind >= kinds) continue;
+        uint32_t number[3];
+        for (int i = 0; i < 3; i++) number[i] = (uint32_t)su_fbx_little(slopes + 16 * kind + 4 * i, 4);
+        keys[k].flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
+        memcpy(&keys[k].right, number, 4), memcpy(&keys[k].left, number + 1, 4);
+        if (!isfinite(keys[k].right) || !isfinite(keys[k].left)) return NULL;
+        if (keys[k].flags & LENGTH_RIGHT) keys[k].right_length = fmin(1, (number[2] & 0xffff) / LENGTH_UNIT);
+        if (keys[k].flags & LENGTH_LEFT) keys[k].left_length = fmin(1, (number[2] >> 16) / LENGTH_UNIT);
+    }
+    *count = times;
+    return keys;
+}
+
+/* Adds the curve to the list where its keys are too few. */
+static void sample_curve(curves *c, const su_fbx_record *record)
+{
+    sampled out = {0};
+    int64_t count = 0;
+    bool sparse = false;
+    key *keys = read_keys(c, record, &out, &count);
+    if (!keys) return;
+    for (int64_t k = 0; k + 1 < count && !sparse; k++) sparse = is_sparse(c, keys, count, k);
+    double frames = ((double)keys[count - 1].time - (double)keys[0].time) / c->step;
+    if (!sparse || frames > MOST_FRAMES) return;
+    out.time = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.time);
+    out.value = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.value);
+    sampled *more = su_fbx_one_more(c->arena, c->list, c->count, &c->room, sizeof *more);
+    if (!out.time || !out.value || !more) return;
+    int64_t frame = 1; /* from the curve's first key on */
+    for (int64_t k = 0; k < count; k++) {
+        out.time[out.count] = keys[k].time, out.value[out.count++] = (float)keys[k].value;
+        if (k + 1 == count) break;
+        bool fill = is_sparse(c, keys, count, k);
+        for (; frame <= (int64_t)frames; frame++) {
+            double time = (double)keys[0].time + (double)frame * c->step;
+            if (time > (double)keys[k + 1].time - 0.25 * c->step) break;
+            if (!fill || time < (double)keys[k].time + 0.25 * c->step) continue;
+            out.time[out.count] = llround(time);
+            out.value[out.count++] = (float)between(keys, count, k, time);
+        }
+        while ((double)keys[0].time + (double)frame * c->step < (double)keys[k + 1].time + 0.25 * c->step) frame++;
+    }
+    c->list = more;
+    more[c->count++] = out;
+    c->added += 12 * (size_t)out.count + 26;
+}
+
+/* ---- the file ---- */
+
+/* Ticks between two frames. */
+static double frame_step(const su_fbx_reader *r, const su_fbx_record *settings)
+{
+    su_fbx_record table, row;
+    double mode = -1, custom = 0;
+    for (size_t at = settings->children; su_fbx_open_record(r, at, settings->end, &table); at = table.end) {
+        if (!su_fbx_is_named(&table, "Properties70")) continue;
+        for (size_t in = table.children; su_fbx_open_record(r, in, table.end, &row); in = row.end) {
+            su_fbx_property name = su_fbx_property_at(r, &row, 0), value = su_fbx_property_at(r, &row, 4);
+            if (su_fbx_text_is(name, "TimeMode")) mode = su_fbx_real(value);
+            if (su_fbx_text_is(name, "CustomFrameRate")) custom = su_fbx_real(value);
+        }
+    }
+    double rate = su_fbx_rate(mode, custom);
+    return SU_FBX_TICKS / (rate >= 1 && rate <= 1000 ? rate : USUAL_RATE);
+}
+
+typedef struct copy {
+    const su_fbx_reader *reader;
+    const curves *curves;
+    int64_t next; /* curve whose arrays come */
+    unsigned char *data;
+    size_t size;
+    bool failed;
+} copy;
+
+static void put_number(unsigned char *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static void put(copy *c, const void *bytes, size_t count)
+{
+    if (count) memcpy(c->data + c->size, bytes, count);
+    c->size += count;
+}
+
+/* An array that is not compressed, in place of a record's properties. */
+static void put_array(copy *c, char type, int64_t count, const void *values, int bytes)
+{
+    unsigned char head[13] = {(unsigned char)type};
+    put_number(head + 1, (uint64_t)count, 4), put_number(head + 9, (uint64_t)(count * bytes), 4);
+    put(c, head, sizeof head);
+    for (int64_t k = 0; k < count; k++, c->size += (size_t)bytes) {
+        uint64_t bits = 0;
+        uint32_t half;
+        if (bytes == 4) memcpy(&half, (const float *)values + k, 4), bits = half;
+        if (bytes == 8) bits = (uint64_t)((const int64_t *)values)[k];
+        put_number(c->data + c->size, bits, bytes);
+    }
+}
+
+/* Records up to `end` with what they nest; their ends are offsets into the file. */
+static void copy_records(copy *c, size_t at, size_t end, int depth)
+{
+    const su_fbx_reader *r = c->reader;
+    int word = r->wide ? 8 : 4;
+    su_fbx_record rec;
+    if (depth > DEEPEST) c->failed = true;
+    for (; !c->failed && su_fbx_open_record(r, at, end, &rec); at = rec.end) {
+        size_t start = c->size, properties = start + (rec.properties - at);
+        const sampled *curve = c->next < c->curves->count ? c->curves->list + c->next : NULL;
+        put(c, r->data + at, rec.properties - at);
+        if (curve && at == curve->times_at)
+            put_array(c, 'l', curve->count, curve->time, 8);
+        else if (curve && at == curve->values_at)
+            put_array(c, 'f', curve->count, curve->value, 4);
+        else
+            put(c, r->data + rec.properties, rec.children - rec.properties);
+        put_number(c->data + start + 2 * word, c->size - properties, word);
+        copy_records(c, rec.children, rec.end, depth + 1);
+        put_number(c->data + start, c->size, word);
+        if (curve && at >= curve->times_at && at >= curve->values_at) c->next++;
+    }
+    put(c, r->data + at, end - at); /* the closing null record; behind the last one the end of the file */
+}
+
+char *su_fbx_sample_curves(char *data, size_t *size, su_arena *arena)
+{
+    if (!su_fbx_is_binary(data, *size)) return data;
+    su_fbx_reader r = su_fbx_read_binary(data, *size, arena);
+    curves c = {.reader = &r, .arena = arena, .step = SU_FBX_TICKS / USUAL_RATE};
+    su_fbx_record top, object;
+    enum { FIRST = 27 };
+    for (size_t at = FIRST; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
+        if (su_fbx_is_named(&top, "GlobalSettings")) c.step = frame_step(&r, &top);
+    for (size_t at = FIRST; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
+        for (size_t in = top.children; su_fbx_is_named(&top, "Objects") && su_fbx_open_record(&r, in, top.end, &object);
+             in = object.end)
+            if (su_fbx_is_named(&object, "AnimationCurve")) sample_curve(&c, &object);
+    if (arena->failed) return NULL;
+    if (c.count == 0 || (!r.wide && *size + c.added > UINT32_MAX)) return data;
+    copy out = {.reader = &r, .curves = &c, .data = su_arena_alloc(arena, (int64_t)(*size + c.added), 1)};
+    if (!out.data) return NULL;
+    put(&out, data, FIRST);
+    copy_records(&out, FIRST, r.size, 0);
+    if (out.failed) return data;
+    *size = out.size;
+    return (char *)out.data;
+}
