@@ -75,16 +75,19 @@ typedef struct curves {
 
 /* ---- a curve ---- */
 
+/* Ticks; times of broken files may lie farther apart than whole numbers go. */
+static double distance(const key *from, const key *to) { return (double)to->time - (double)from->time; }
+
 /* The slope of an automatic tangent, 1/tick: that of the line between its neighbours, at an end of that to the only
  * one. */
 static double automatic(const key *keys, int64_t count, int64_t k)
 {
     const key *before = keys + (k > 0 ? k - 1 : k), *after = keys + (k + 1 < count ? k + 1 : k), *own = keys + k;
     if (after->time == before->time) return 0;
-    double slope = (after->value - before->value) / (double)(after->time - before->time);
+    double slope = (after->value - before->value) / distance(before, after);
     if (!(own->flags & CLAMPED) || before == own || after == own) return slope;
-    double rise = (own->value - before->value) / (double)(own->time - before->time),
-           next = (after->value - own->value) / (double)(after->time - own->time);
+    double rise = (own->value - before->value) / distance(before, own),
+           next = (after->value - own->value) / distance(own, after);
     if (rise * next <= 0) return 0;
     return copysign(fmin(fabs(slope), 3 * fmin(fabs(rise), fabs(next))), slope);
 }
@@ -107,8 +110,7 @@ static double bezier(double a, double b, double end, double u)
 static double between(const key *keys, int64_t count, int64_t k, double time)
 {
     const key *from = keys + k, *to = from + 1;
-    double length = (double)(to->time - from->time), share = (time - (double)from->time) / length,
-           rise = to->value - from->value;
+    double length = distance(from, to), share = (time - (double)from->time) / length, rise = to->value - from->value;
     if (from->flags & CONSTANT) return from->flags & OF_NEXT ? to->value : from->value;
     if (!(from->flags & CUBIC)) return from->value + share * rise;
     double a = from->right_length, b = 1 - from->left_length, low = 0, high = 1, u = share;
@@ -126,7 +128,7 @@ static double between(const key *keys, int64_t count, int64_t k, double time)
 /* Is there anything between the keys that a straight line between frames would miss? */
 static bool is_sparse(const curves *c, const key *keys, int64_t count, int64_t k)
 {
-    double length = (double)(keys[k + 1].time - keys[k].time);
+    double length = distance(keys + k, keys + k + 1);
     if (length <= SPARSE * c->step) return false;
     for (int i = 1; i < 4; i++)
         if (between(keys, count, k, (double)keys[k].time + 0.25 * i * length) != keys[k].value) return true;
@@ -188,7 +190,7 @@ static void sample_curve(curves *c, const su_fbx_record *record)
     key *keys = read_keys(c, record, &out, &count);
     if (!keys) return;
     for (int64_t k = 0; k + 1 < count && !sparse; k++) sparse = is_sparse(c, keys, count, k);
-    double frames = ((double)keys[count - 1].time - (double)keys[0].time) / c->step;
+    double frames = distance(keys, keys + count - 1) / c->step;
     if (!sparse || frames > MOST_FRAMES) return;
     out.time = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.time);
     out.value = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.value);
