@@ -330,11 +330,23 @@ static su_eigen_problem eigen_problem(solver *s, const su_eigen_watch *watch)
                               .progress = s->problem->progress};
 }
 
+/* Adds the leading directions of the candidates, at most `wanted`, to those that pca knows. */
+static su_status add_directions(su_pca *pca, int64_t count, double *candidates, int64_t wanted, double shortest,
+                                su_error *err)
+{
+    int64_t got = 0;
+    pca->candidate_count = count, pca->candidates = candidates;
+    pca->wanted = wanted, pca->shortest = shortest;
+    SU_TRY(su_mass_pca(pca, &got, err));
+    pca->known += got;
+    return SU_OK;
+}
+
 /* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few
  * directions. */
-static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, su_error *err)
+static su_status fill(solver *s, int64_t linear, int64_t r, su_pca *pca, su_error *err)
 {
-    int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
+    int64_t size = s->size, extra = r - pca->known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0;
     int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
     double *y = NULL, *values = NULL;
     const su_eigen_problem lowest = eigen_problem(s, NULL);
@@ -343,19 +355,11 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
-    const su_pca pca = {.size = size,
-                        .known = known,
-                        .wanted = extra,
-                        .candidate_count = count,
-                        .mass = s->mass,
-                        .vectors = phi,
-                        .candidates = y,
-                        .shortest = SHORTEST};
-    SU_GO(su_mass_pca(&pca, &got, err));
-    if (got < extra)
+    SU_GO(add_directions(pca, count, y, extra, SHORTEST, err));
+    if (pca->known < r)
         status =
             su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes",
-                    (long long)(known + got), (long long)r);
+                    (long long)pca->known, (long long)r);
 done:
     free(y), free(values);
     return status;
@@ -364,7 +368,7 @@ done:
 static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads, su_error *err)
 {
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
-    int64_t known = linear, rigid = 0;
+    int64_t rigid = 0;
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
     const su_eigen_problem lowest = eigen_problem(s, s->problem->watch);
     su_status status;
@@ -380,38 +384,26 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    su_pca pca = {.size = size, .mass = s->mass, .vectors = phi};
-    if (s->problem->load_count ||
-        s->problem->shape_count) { /* shots that hardly move know few directions: derivatives take the places left */
-        int64_t loads = s->problem->load_count, shapes = s->problem->shape_count, got;
+    su_pca pca = {.size = size, .known = linear, .mass = s->mass, .vectors = phi};
+    int64_t loads = s->problem->load_count, shapes = s->problem->shape_count;
+    if (loads || shapes) /* shots that hardly move know few directions: derivatives take the places left */
         SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
-        if (loads) {
-            SU_GO(answers(s, z, err));
-            pca.known = known, pca.candidate_count = loads, pca.candidates = z;
-            pca.wanted = s->problem->responses, pca.shortest = 0;
-            SU_GO(su_mass_pca(&pca, &got, err));
-            known += got;
-        }
-        if (r > known && shapes) {
-            SU_GO(given_shapes(s, z, err));
-            s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-            pca.known = known, pca.candidate_count = shapes, pca.candidates = z;
-            pca.wanted = r - known, pca.shortest = SHORTEST;
-            SU_GO(su_mass_pca(&pca, &got, err));
-            known += got;
-        }
+    if (loads) {
+        SU_GO(answers(s, z, err));
+        SU_GO(add_directions(&pca, loads, z, s->problem->responses, 0, err));
     }
-    if (r > known) {
+    if (pca.known < r && shapes) {
+        SU_GO(given_shapes(s, z, err));
+        s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
+        SU_GO(add_directions(&pca, shapes, z, r - pca.known, SHORTEST, err));
+    }
+    if (pca.known < r) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        int64_t got;
-        pca.known = known, pca.candidate_count = pairs, pca.candidates = psi;
-        pca.wanted = r - known, pca.shortest = SHORTEST_DERIVATIVE;
-        SU_GO(su_mass_pca(&pca, &got, err));
-        known += got;
+        SU_GO(add_directions(&pca, pairs, psi, r - pca.known, SHORTEST_DERIVATIVE, err));
         s->report.seconds_pca = su_seconds() - started;
-        if (r > known) SU_GO(fill(s, linear, known, r, phi, err));
+        if (pca.known < r) SU_GO(fill(s, linear, r, &pca, err));
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
