@@ -13,7 +13,7 @@ enum {
     OF_NEXT = 0x100, /* of a constant: the value of the next key */
     AUTOMATIC = 0x100,
     TCB = 0x200,
-    CLAMPED = 0x1000, /* automatic tangents that go beyond no key */
+    CLAMPED = 0x5000, /* automatic tangents that go beyond no key; 0x4000: more softly near one */
     LENGTH_RIGHT = 0x01000000,
     LENGTH_LEFT = 0x02000000 /* of the next key */
 };
@@ -54,6 +54,7 @@ typedef struct key {
     uint32_t flags;
     float right, left;                /* slopes of this key and of the next one, 1/s */
     double right_length, left_length; /* of tangents, over the distance of the keys */
+    bool slopes;                      /* of the first key: the curve has slopes that are not 0 */
 } key;
 
 /* A curve with its new keys, and where its arrays stand in the file. */
@@ -92,10 +93,11 @@ static double automatic(const key *keys, int64_t count, int64_t k)
     return copysign(fmin(fabs(slope), 3 * fmin(fabs(rise), fabs(next))), slope);
 }
 
-/* Slopes that a file keeps for automatic tangents count where they are not 0: one attribute may serve all keys. */
+/* Of a key's tangent: what the file says, or where it says none for the curve (one attribute serves all keys then) the
+ * automatic one. */
 static double slope(const key *keys, int64_t count, int64_t k, double said)
 {
-    bool found = (keys[k].flags & (AUTOMATIC | TCB)) && said == 0;
+    bool found = (keys[k].flags & (AUTOMATIC | TCB)) && !keys[0].slopes;
     return found ? automatic(keys, count, k) : said / SU_FBX_TICKS;
 }
 
@@ -173,6 +175,7 @@ static key *read_keys(const curves *c, const su_fbx_record *curve, sampled *at, 
         for (int i = 0; i < 3; i++) number[i] = (uint32_t)su_fbx_little(slopes + 16 * kind + 4 * i, 4);
         keys[k].flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
         memcpy(&keys[k].right, number, 4), memcpy(&keys[k].left, number + 1, 4);
+        keys[0].slopes |= keys[k].right != 0 || keys[k].left != 0;
         if (!isfinite(keys[k].right) || !isfinite(keys[k].left)) return NULL;
         if (keys[k].flags & LENGTH_RIGHT) keys[k].right_length = fmin(1, (number[2] & 0xffff) / LENGTH_UNIT);
         if (keys[k].flags & LENGTH_LEFT) keys[k].left_length = fmin(1, (number[2] >> 16) / LENGTH_UNIT);
