@@ -54,8 +54,13 @@ typedef struct key {
     uint32_t flags;
     float right, left;                /* slopes of this key and of the next one, 1/s */
     double right_length, left_length; /* of tangents, over the distance of the keys */
-    bool slopes;                      /* of the first key: the curve has slopes that are not 0 */
 } key;
+
+typedef struct curve {
+    int64_t count;
+    key *key;
+    bool slopes; /* the file says some that are not 0 */
+} curve;
 
 /* A curve with its new keys, and where its arrays stand in the file. */
 typedef struct sampled {
@@ -77,28 +82,29 @@ typedef struct curves {
 /* ---- a curve ---- */
 
 /* Ticks; times of broken files may lie farther apart than whole numbers go. */
-static double distance(const key *from, const key *to) { return (double)to->time - (double)from->time; }
+static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
 
 /* The slope of an automatic tangent, 1/tick: that of the line between its neighbours, at an end of that to the only
  * one. */
-static double automatic(const key *keys, int64_t count, int64_t k)
+static double automatic(const curve *of, int64_t k)
 {
-    const key *before = keys + (k > 0 ? k - 1 : k), *after = keys + (k + 1 < count ? k + 1 : k), *own = keys + k;
+    const key *keys = of->key;
+    const key *before = keys + (k > 0 ? k - 1 : k), *after = keys + (k + 1 < of->count ? k + 1 : k), *own = keys + k;
     if (after->time == before->time) return 0;
-    double slope = (after->value - before->value) / distance(before, after);
+    double slope = (after->value - before->value) / distance(before->time, after->time);
     if (!(own->flags & CLAMPED) || before == own || after == own) return slope;
-    double rise = (own->value - before->value) / distance(before, own),
-           next = (after->value - own->value) / distance(own, after);
+    double rise = (own->value - before->value) / distance(before->time, own->time),
+           next = (after->value - own->value) / distance(own->time, after->time);
     if (rise * next <= 0) return 0;
     return copysign(fmin(fabs(slope), 3 * fmin(fabs(rise), fabs(next))), slope);
 }
 
 /* Of a key's tangent: what the file says, or where it says none for the curve (one attribute serves all keys then) the
  * automatic one. */
-static double slope(const key *keys, int64_t count, int64_t k, double said)
+static double slope(const curve *of, int64_t k, double said)
 {
-    bool found = (keys[k].flags & (AUTOMATIC | TCB)) && !keys[0].slopes;
-    return found ? automatic(keys, count, k) : said / SU_FBX_TICKS;
+    bool found = (of->key[k].flags & (AUTOMATIC | TCB)) && !of->slopes;
+    return found ? automatic(of, k) : said / SU_FBX_TICKS;
 }
 
 /* Bézier's cubic from 0 by a and b. */
@@ -109,10 +115,11 @@ static double bezier(double a, double b, double end, double u)
 }
 
 /* The curve between key k and the next one, at a time there. */
-static double between(const key *keys, int64_t count, int64_t k, double time)
+static double between(const curve *of, int64_t k, double time)
 {
-    const key *from = keys + k, *to = from + 1;
-    double length = distance(from, to), share = (time - (double)from->time) / length, rise = to->value - from->value;
+    const key *from = of->key + k, *to = from + 1;
+    double length = distance(from->time, to->time), share = (time - (double)from->time) / length,
+           rise = to->value - from->value;
     if (from->flags & CONSTANT) return from->flags & OF_NEXT ? to->value : from->value;
     if (!(from->flags & CUBIC)) return from->value + share * rise;
     double a = from->right_length, b = 1 - from->left_length, low = 0, high = 1, u = share;
@@ -123,93 +130,108 @@ static double between(const key *keys, int64_t count, int64_t k, double time)
         else
             high = u;
     }
-    double start = slope(keys, count, k, from->right) * length, end = slope(keys, count, k + 1, from->left) * length;
+    double start = slope(of, k, from->right) * length, end = slope(of, k + 1, from->left) * length;
     return from->value + bezier(a * start, rise - (1 - b) * end, rise, u);
 }
 
-/* Is there anything between the keys that a straight line between frames would miss? */
-static bool is_sparse(const curves *c, const key *keys, int64_t count, int64_t k)
+/* Is there anything between two keys that a straight line between frames would miss? */
+static bool is_sparse(const curves *c, const curve *of, int64_t k)
 {
-    double length = distance(keys + k, keys + k + 1);
-    if (length <= SPARSE * c->step) return false;
+    const key *from = of->key + k, *to = from + 1;
+    if (distance(from->time, to->time) <= SPARSE * c->step) return false;
     for (int i = 1; i < 4; i++)
-        if (between(keys, count, k, (double)keys[k].time + 0.25 * i * length) != keys[k].value) return true;
-    return keys[k + 1].value != keys[k].value;
+        if (between(of, k, (double)from->time + 0.25 * i * distance(from->time, to->time)) != from->value) return true;
+    return to->value != from->value;
 }
 
-/* The keys of a curve from its arrays; NULL: it has none, or they do not belong together. */
-static key *read_keys(const curves *c, const su_fbx_record *curve, sampled *at, int64_t *count)
+static float single(const unsigned char *bytes)
 {
-    su_fbx_record child;
-    const unsigned char *time = NULL, *value = NULL, *flags = NULL, *slopes = NULL, *uses = NULL;
-    int64_t times = 0, values = 0, kinds = 0, numbers = 0, counts = 0;
-    for (size_t from = curve->children; su_fbx_open_record(c->reader, from, curve->end, &child); from = child.end) {
+    return (float)su_fbx_real((su_fbx_property){.type = 'F', .data = bytes});
+}
+
+/* The curve's keys; none where they are everywhere near enough or do not belong together. Where its arrays stand goes
+ * into `at`. */
+static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at)
+{
+    const curve none = {0};
+    su_fbx_record child, value_record = {0}, flag_record = {0}, slope_record = {0}, use_record = {0};
+    const unsigned char *time = NULL;
+    curve out = {0};
+    for (size_t from = record->children; su_fbx_open_record(c->reader, from, record->end, &child); from = child.end) {
         if (su_fbx_is_named(&child, "KeyTime"))
-            time = su_fbx_read_array(c->reader, &child, 'l', 8, &times), at->times_at = from;
+            time = su_fbx_read_array(c->reader, &child, 'l', 8, &out.count), at->times_at = from;
         else if (su_fbx_is_named(&child, "KeyValueFloat"))
-            value = su_fbx_read_array(c->reader, &child, 'f', 4, &values), at->values_at = from;
+            value_record = child, at->values_at = from;
         else if (su_fbx_is_named(&child, "KeyAttrFlags"))
-            flags = su_fbx_read_array(c->reader, &child, 'i', 4, &kinds);
+            flag_record = child;
         else if (su_fbx_is_named(&child, "KeyAttrDataFloat"))
-            slopes = su_fbx_read_array(c->reader, &child, 'f', 4, &numbers);
+            slope_record = child;
         else if (su_fbx_is_named(&child, "KeyAttrRefCount"))
-            uses = su_fbx_read_array(c->reader, &child, 'i', 4, &counts);
+            use_record = child;
     }
-    if (!time || !value || times != values || times < 2) return NULL;
+    bool sparse = false;
+    for (int64_t k = 1; time && k < out.count; k++) {
+        int64_t before = (int64_t)su_fbx_little(time + 8 * (k - 1), 8), own = (int64_t)su_fbx_little(time + 8 * k, 8);
+        if (own <= before) return none;
+        sparse |= distance(before, own) > SPARSE * c->step;
+    }
+    if (!sparse) return none; /* as in most files: a key a frame, and no other array is read */
+    int64_t values = 0, kinds = 0, numbers = 0, counts = 0, kind = 0, used = 0;
+    const unsigned char *value = su_fbx_read_array(c->reader, &value_record, 'f', 4, &values),
+                        *flags = su_fbx_read_array(c->reader, &flag_record, 'i', 4, &kinds),
+                        *slopes = su_fbx_read_array(c->reader, &slope_record, 'f', 4, &numbers),
+                        *uses = su_fbx_read_array(c->reader, &use_record, 'i', 4, &counts);
+    out.key = value && values == out.count ? su_arena_alloc(c->arena, out.count, sizeof *out.key) : NULL;
+    if (!out.key) return none;
     if (!flags || !slopes || !uses || numbers != 4 * kinds || counts != kinds) kinds = 0;
-    key *keys = su_arena_alloc(c->arena, times, sizeof *keys);
-    int64_t kind = 0, used = 0;
-    for (int64_t k = 0; keys && k < times; k++) {
-        uint32_t bits = (uint32_t)su_fbx_little(value + 4 * k, 4);
-        float single;
-        memcpy(&single, &bits, sizeof single);
-        keys[k] = (key){.time = (int64_t)su_fbx_little(time + 8 * k, 8),
-                        .value = (double)single,
-                        .right_length = 1.0 / 3,
-                        .left_length = 1.0 / 3};
-        if (!isfinite(keys[k].value) || (k > 0 && keys[k].time <= keys[k - 1].time)) return NULL;
+    for (int64_t k = 0; k < out.count; k++) {
+        key *own = out.key + k;
+        *own = (key){.time = (int64_t)su_fbx_little(time + 8 * k, 8),
+                     .value = (double)single(value + 4 * k),
+                     .right_length = 1.0 / 3,
+                     .left_length = 1.0 / 3};
+        if (!isfinite(own->value)) return none;
         while (kind < kinds && used >= (int32_t)su_fbx_little(uses + 4 * kind, 4)) kind++, used = 0;
         used++;
         if (kind >= kinds) continue;
-        uint32_t number[3];
-        for (int i = 0; i < 3; i++) number[i] = (uint32_t)su_fbx_little(slopes + 16 * kind + 4 * i, 4);
-        keys[k].flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
-        memcpy(&keys[k].right, number, 4), memcpy(&keys[k].left, number + 1, 4);
-        keys[0].slopes |= keys[k].right != 0 || keys[k].left != 0;
-        if (!isfinite(keys[k].right) || !isfinite(keys[k].left)) return NULL;
-        if (keys[k].flags & LENGTH_RIGHT) keys[k].right_length = fmin(1, (number[2] & 0xffff) / LENGTH_UNIT);
-        if (keys[k].flags & LENGTH_LEFT) keys[k].left_length = fmin(1, (number[2] >> 16) / LENGTH_UNIT);
+        const unsigned char *tangent = slopes + 16 * kind;
+        uint32_t lengths = (uint32_t)su_fbx_little(tangent + 8, 4);
+        own->flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
+        own->right = single(tangent), own->left = single(tangent + 4);
+        if (!isfinite(own->right) || !isfinite(own->left)) return none;
+        out.slopes |= own->right != 0 || own->left != 0;
+        if (own->flags & LENGTH_RIGHT) own->right_length = fmin(1, (lengths & 0xffff) / LENGTH_UNIT);
+        if (own->flags & LENGTH_LEFT) own->left_length = fmin(1, (lengths >> 16) / LENGTH_UNIT);
     }
-    *count = times;
-    return keys;
+    return out;
 }
 
 /* Adds the curve to the list where its keys are too few. */
 static void sample_curve(curves *c, const su_fbx_record *record)
 {
     sampled out = {0};
-    int64_t count = 0;
     bool sparse = false;
-    key *keys = read_keys(c, record, &out, &count);
+    const curve of = read_keys(c, record, &out);
+    const key *keys = of.key;
     if (!keys) return;
-    for (int64_t k = 0; k + 1 < count && !sparse; k++) sparse = is_sparse(c, keys, count, k);
-    double frames = distance(keys, keys + count - 1) / c->step;
+    for (int64_t k = 0; k + 1 < of.count && !sparse; k++) sparse = is_sparse(c, &of, k);
+    double frames = distance(keys[0].time, keys[of.count - 1].time) / c->step;
     if (!sparse || frames > MOST_FRAMES) return;
-    out.time = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.time);
-    out.value = su_arena_alloc(c->arena, count + (int64_t)frames + 1, sizeof *out.value);
+    out.time = su_arena_alloc(c->arena, of.count + (int64_t)frames + 1, sizeof *out.time);
+    out.value = su_arena_alloc(c->arena, of.count + (int64_t)frames + 1, sizeof *out.value);
     sampled *more = su_fbx_one_more(c->arena, c->list, c->count, &c->room, sizeof *more);
     if (!out.time || !out.value || !more) return;
     int64_t frame = 1; /* from the curve's first key on */
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < of.count; k++) {
         out.time[out.count] = keys[k].time, out.value[out.count++] = (float)keys[k].value;
-        if (k + 1 == count) break;
-        bool fill = is_sparse(c, keys, count, k);
+        if (k + 1 == of.count) break;
+        bool fill = is_sparse(c, &of, k);
         for (; frame <= (int64_t)frames; frame++) {
             double time = (double)keys[0].time + (double)frame * c->step;
             if (time > (double)keys[k + 1].time - 0.25 * c->step) break;
             if (!fill || time < (double)keys[k].time + 0.25 * c->step) continue;
             out.time[out.count] = llround(time);
-            out.value[out.count++] = (float)between(keys, count, k, time);
+            out.value[out.count++] = (float)between(&of, k, time);
         }
         while ((double)keys[0].time + (double)frame * c->step < (double)keys[k + 1].time + 0.25 * c->step) frame++;
     }
@@ -281,18 +303,18 @@ static void copy_records(copy *c, size_t at, size_t end, int depth)
     if (depth > DEEPEST) c->failed = true;
     for (; !c->failed && su_fbx_open_record(r, at, end, &rec); at = rec.end) {
         size_t start = c->size, properties = start + (rec.properties - at);
-        const sampled *curve = c->next < c->curves->count ? c->curves->list + c->next : NULL;
+        const sampled *anew = c->next < c->curves->count ? c->curves->list + c->next : NULL;
         put(c, r->data + at, rec.properties - at);
-        if (curve && at == curve->times_at)
-            put_array(c, 'l', curve->count, curve->time, 8);
-        else if (curve && at == curve->values_at)
-            put_array(c, 'f', curve->count, curve->value, 4);
+        if (anew && at == anew->times_at)
+            put_array(c, 'l', anew->count, anew->time, 8);
+        else if (anew && at == anew->values_at)
+            put_array(c, 'f', anew->count, anew->value, 4);
         else
             put(c, r->data + rec.properties, rec.children - rec.properties);
         put_number(c->data + start + 2 * word, c->size - properties, word);
         copy_records(c, rec.children, rec.end, depth + 1);
         put_number(c->data + start, c->size, word);
-        if (curve && at >= curve->times_at && at >= curve->values_at) c->next++;
+        if (anew && at >= anew->times_at && at >= anew->values_at) c->next++;
     }
     put(c, r->data + at, end - at); /* the closing null record; behind the last one the end of the file */
 }
