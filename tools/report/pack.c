@@ -73,6 +73,9 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     return SU_OK;
 }
 
+/* A displacement that nobody sees on a character of this size, m. */
+static double unseen(const su_model *model) { return SHOWN_UNIT * su_box_diagonal(model->nbar, model->neutral); }
+
 /* Frames of a page by their name there. */
 typedef struct track {
     const char *name;
@@ -130,9 +133,8 @@ static su_status pack_motion(const report_data *d, su_page *page, json_t *info, 
     for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
     /* where the page has the animation's own skin it places that itself */
     bool placed = report_is_live(d, NULL) && !d->model->psd_shapes;
-    const double unit = SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
     SU_GO(add_motion(page, info, &(track){"rig", shown, 3 * nbar, m.rig, centre, 0}, !placed, err));
-    SU_GO(add_motion(page, info, &(track){"moved", shown, 3 * nbar, m.moved, NULL, unit}, true, err));
+    SU_GO(add_motion(page, info, &(track){"moved", shown, 3 * nbar, m.moved, NULL, unseen(d->model)}, true, err));
     SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
     SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
     json_object_set_new(info, "shown_frames", json_integer(shown));
@@ -167,8 +169,7 @@ static su_status pack_other(const report_data *d, su_page *page, json_t *info, s
         for (int64_t i = 0; f % step == 0 && i < columns; i++) moved[f / step * columns + i] = (float)world[i];
     }
     SU_GO(su_page_add_doubles(page, "largest2", F, largest, err));
-    const double unit = SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
-    SU_GO(add_motion(page, info, &(track){"moved2", shown, columns, moved, NULL, unit}, true, err));
+    SU_GO(add_motion(page, info, &(track){"moved2", shown, columns, moved, NULL, unseen(d->model)}, true, err));
 done:
     free(u), free(world), free(largest), free(moved);
     return status;
@@ -210,8 +211,7 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    const double unit = SHOWN_UNIT * su_box_diagonal(model->nbar, model->neutral);
-    SU_GO(add_motion(page, info, &(track){"pose_shapes", m, 3 * nbar, shapes, NULL, unit}, true, err));
+    SU_GO(add_motion(page, info, &(track){"pose_shapes", m, 3 * nbar, shapes, NULL, unseen(model)}, true, err));
     SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));
