@@ -2,7 +2,6 @@
 #include "geometry/distance.h"
 #include "geometry/embed.h"
 #include "geometry/flesh.h"
-#include "geometry/held.h"
 #include "geometry/intersect.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
@@ -22,6 +21,7 @@
 #include <cmocka.h>
 
 #include "near.h"
+#include "held_flesh.h"
 
 static uint64_t seed = 1;
 
@@ -270,9 +270,8 @@ static void test_bones_hold_what_they_pass_through(void **state)
     su_flesh flesh = capsule_flesh(5000);
     double segments[] = {0, 0.0, 0, 0, 0.2, 0, 0, 0.2, 0, 0, 0.4, 0};
     su_held_bones bones = {.count = 2, .segments = segments};
-    su_held held;
+    su_held held = held_by(&flesh.mesh, &bones, 2);
     su_error err = {0};
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);
     assert_true(held.parts == 1 && !held.part_core[0] && held.count > 20);
     /* every tet at 2000 points of the bones is held, and nothing farther than a tet from them is */
     double points[3 * 2000], bary[4 * 2000];
@@ -300,7 +299,7 @@ static void test_bones_hold_what_they_pass_through(void **state)
     su_held_free(&held);
     uint8_t holds[] = {1, 0}; /* the upper bone wobbles */
     bones.holds = holds;
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);
+    held = held_by(&flesh.mesh, &bones, 2);
     assert_true(held.count < all && held.count > 0);
     for (int64_t v = 0; v < flesh.mesh.n; v++)
         assert_true(!held.fixed[v] || flesh.mesh.x[3 * v + 1] < 0.2 + 1.5 * flesh.cell);
@@ -316,10 +315,9 @@ static void test_bones_are_thick_in_fine_meshes(void **state)
     double segment[] = {0, 0.1, 0, 0, 0.3, 0};
     su_held_bones bones = {.count = 1, .segments = segment};
     su_held held;
-    su_error err = {0};
     int64_t inside = 0;
     assert_true(flesh.cell < 0.2 * 0.05);
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 1, &held, &err), SU_OK);
+    held = held_by(&flesh.mesh, &bones, 1);
     for (int64_t v = 0; v < flesh.mesh.n; v++) {
         const double *x = flesh.mesh.x + 3 * v;
         if (x[1] < 0.1 || x[1] > 0.3 || hypot(x[0], x[2]) > 0.2 * 0.05) continue;
@@ -339,9 +337,7 @@ static void test_core_where_no_bone_passes(void **state)
     su_flesh flesh = capsule_flesh(5000);
     double away[] = {5, 5, 5, 6, 6, 6};
     su_held_bones bones = {.count = 1, .segments = away};
-    su_held held;
-    su_error err = {0};
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);
+    su_held held = held_by(&flesh.mesh, &bones, 2);
     assert_true(held.parts == 1 && held.part_core[0] && held.count >= 3);
     assert_true(held.part_share[0] > 0.02 && held.part_share[0] < 0.4);
     for (int64_t v = 0; v < flesh.mesh.n; v++) {

@@ -93,10 +93,10 @@ static su_status tie_and_hold(void *context, int threads, su_error *err)
     FAILING_MEMORY_RESULT(depth, b->n);
     SU_GO(su_shape_change(b->n, b->vertices, 2, s->fit.shapes, 0.3, threads, misfit, err));
     FAILING_MEMORY_RESULT(misfit, b->n);
-    SU_GO(su_held_find(&mesh, &bones, NULL, threads, &held, err));
+    SU_GO(su_held_find(&mesh, depth, half, &bones, NULL, &held, err));
     FAILING_MEMORY_RESULT(held.fixed, b->n);
     su_held_free(&held);
-    SU_GO(su_held_find(&mesh, &none, NULL, threads, &held, err));
+    SU_GO(su_held_find(&mesh, depth, half, &none, NULL, &held, err));
     FAILING_MEMORY_RESULT(held.fixed, b->n);
 done:
     su_held_free(&held);

@@ -2,7 +2,6 @@
  * stay one; what holds both goes on holding both. */
 #include "core/random.h"
 #include "geometry/flesh.h"
-#include "geometry/held.h"
 #include "geometry/mat3.h"
 #include "geometry/parting.h"
 #include "geometry/ties.h"
@@ -16,6 +15,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "held_flesh.h"
 
 enum { MOST_PARTS = 5, TETS = 3000, SEEDS = 8 };
 
@@ -250,12 +251,10 @@ static void test_bones_let_foreign_flesh_go(void **state)
     uint8_t *foreign = calloc((size_t)flesh.mesh.n, 1);
     uint32_t left = flesh.skin_layers[surface.vertex[b.first[1]]];
     su_held_bones bones = {.count = 1, .segments = segments};
-    su_held all, own;
-    su_error err = {0};
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 1, &all, &err), SU_OK);
+    su_held all = held_by(&flesh.mesh, &bones, 1), own;
     for (int64_t v = 0; v < flesh.mesh.n; v++) foreign[v] = !(flesh.layers[v] & left);
     bones.foreign = foreign;
-    assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 1, &own, &err), SU_OK);
+    own = held_by(&flesh.mesh, &bones, 1);
     int64_t let = 0;
     for (int64_t v = 0; v < flesh.mesh.n; v++) {
         assert_int_equal(own.fixed[v], all.fixed[v] && !foreign[v]);

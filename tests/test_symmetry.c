@@ -2,7 +2,6 @@
 #include "fem/body_stiffness.h"
 #include "fem/elastic.h"
 #include "geometry/flesh.h"
-#include "geometry/held.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 #include "geometry/mirror.h"
@@ -17,6 +16,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "held_flesh.h"
 
 static const double middle = 0.137; /* the plane of symmetry, m */
 
@@ -199,7 +200,7 @@ static void test_both_sides_are_alike(void **unused)
     su_held_bones bones = {
         .count = 3, .segments = segments, .mirror = {.axis = 0, .at = middle}, .reach = 0.25 * flesh.cell};
     su_held held;
-    assert_int_equal(su_held_find(m, &bones, NULL, 1, &held, &err), SU_OK);
+    held = held_by(m, &bones, 1);
     double *factor = malloc((size_t)m->t * sizeof *factor), *u = malloc(3 * (size_t)m->n * sizeof *u);
     su_body_skin body_skin = {.nbar = surface.n, .embed_tet = flesh.holder};
     assert_int_equal(su_body_stiffness(m, true, &body_skin, 1, factor, &err), SU_OK);

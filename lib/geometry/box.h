@@ -27,4 +27,15 @@ static inline double su_box_diagonal(int64_t n, const double *points)
     return n > 0 ? su_distance3(low, high) : 0;
 }
 
+/* Squared distance of p from the box; 0 inside. */
+static inline double su_box_squared_distance(const double low[3], const double high[3], const double p[3])
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        double d = su_larger(0.0, su_larger(low[i] - p[i], p[i] - high[i]));
+        sum += d * d;
+    }
+    return sum;
+}
+
 #endif

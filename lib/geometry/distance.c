@@ -40,12 +40,7 @@ double su_closest_on_triangle(const double p[3], const double *a, const double *
 
 static double squared_to_box(const su_boxnode *node, const double p[3])
 {
-    double sum = 0;
-    for (int i = 0; i < 3; i++) {
-        double d = su_larger(0.0, su_larger(node->low[i] - p[i], p[i] - node->high[i]));
-        sum += d * d;
-    }
-    return sum;
+    return su_box_squared_distance(node->low, node->high, p);
 }
 
 double su_closest_point(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3],

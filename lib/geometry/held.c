@@ -4,7 +4,6 @@
 #include "geometry/boxtree.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
-#include "geometry/thickness.h"
 
 #include <float.h>
 #include <math.h>
@@ -67,7 +66,8 @@ typedef struct bone_query {
 
 static void hold_vertex(bone_query *q, int32_t v, double distance)
 {
-    if (distance < q->distance[v]) q->held->fixed[v] = 1, q->held->bone[v] = q->bone, q->distance[v] = distance;
+    if (distance >= q->distance[v] || (q->foreign && q->foreign[v])) return;
+    q->held->fixed[v] = 1, q->held->bone[v] = q->bone, q->distance[v] = distance;
 }
 
 static bool hold_tet(void *context, int32_t e)
@@ -77,8 +77,7 @@ static bool hold_tet(void *context, int32_t e)
     if (!segment_meets_tet(q->mesh->x, tet, q->segment)) return true;
     for (int i = 0; i < 4; i++) {
         int32_t v = tet[i];
-        if (!q->foreign || !q->foreign[v])
-            hold_vertex(q, v, distance_to_segment(q->mesh->x + 3 * (int64_t)v, q->segment));
+        hold_vertex(q, v, distance_to_segment(q->mesh->x + 3 * (int64_t)v, q->segment));
     }
     return true;
 }
@@ -88,8 +87,7 @@ static void hold_inside(bone_query *q)
 {
     for (int64_t v = 0; v < q->mesh->n; v++) {
         double d = distance_to_segment(q->mesh->x + 3 * v, q->segment);
-        if (d > BONE_RADIUS * q->half[v] || d > q->depth[v] || (q->foreign && q->foreign[v])) continue;
-        hold_vertex(q, (int32_t)v, d);
+        if (d <= BONE_RADIUS * q->half[v] && d <= q->depth[v]) hold_vertex(q, (int32_t)v, d);
     }
 }
 
@@ -212,15 +210,11 @@ done:
     return status;
 }
 
-su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads,
-                       su_held *out, su_error *err)
+su_status su_held_find(const su_tets *mesh, const double *depth, const double *half, const su_held_bones *bones,
+                       const uint8_t *wanted, su_held *out, su_error *err)
 {
     su_status status = SU_OK;
     su_held held = {0};
-    double *depth = NULL, *half = NULL;
-    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
-    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
-    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
     SU_GO(SU_ALLOC(&held.fixed, mesh->n, "held vertices", err));
     SU_GO(SU_ALLOC(&held.bone, mesh->n, "held vertices", err));
     SU_GO(SU_ALLOC(&held.part, mesh->t, "flesh parts", err));
@@ -236,7 +230,5 @@ su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const ui
     memset(&held, 0, sizeof held);
 done:
     su_held_free(&held);
-    free(depth);
-    free(half);
     return status;
 }

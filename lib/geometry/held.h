@@ -29,11 +29,11 @@ typedef struct su_held {
 } su_held;
 
 /* Holds the vertices of tets that a bone's segment passes through, and those that lie within a fifth of the local
- * half-thickness of it, each carried by the nearest such bone. wanted (n) or NULL: vertices to hold as well (bone -1).
- * A part that is held nowhere gets a core: its vertices deeper than 0.6 of the local half-thickness, at least the
- * deepest one and enough to stop every rigid motion. */
-su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads,
-                       su_held *out, su_error *err);
+ * half-thickness of it, each carried by the nearest such bone. depth, half (n): as su_flesh_thickness has them. wanted
+ * (n) or NULL: vertices to hold as well (bone -1). A part that is held nowhere gets a core: its vertices deeper than
+ * 0.6 of the local half-thickness, at least the deepest one and enough to stop every rigid motion. */
+su_status su_held_find(const su_tets *mesh, const double *depth, const double *half, const su_held_bones *bones,
+                       const uint8_t *wanted, su_held *out, su_error *err);
 void su_held_free(su_held *held);
 
 #endif

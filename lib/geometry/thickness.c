@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "geometry/box.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
@@ -60,23 +61,14 @@ static int32_t count_left(left_points *points, int32_t k)
     return points->left[k] = node->count ? node->count : count_left(points, k + 1) + count_left(points, node->right);
 }
 
-static double squared_distance(const su_boxnode *box, const double p[3])
-{
-    double sum = 0;
-    for (int i = 0; i < 3; i++) {
-        double off = fmax(0.0, fmax(box->low[i] - p[i], p[i] - box->high[i]));
-        sum += off * off;
-    }
-    return sum;
-}
-
 /* The points below node k that lie in the ball are taken; returns how many. */
 static int32_t take(left_points *points, int32_t k, const double centre[3], double radius)
 {
     const su_boxnode *node = points->tree.nodes + k;
     int32_t taken = 0;
     /* the margin is above the rounding of the two sides: no point in the ball is passed over */
-    if (!points->left[k] || squared_distance(node, centre) > (1 + 1e-12) * radius * radius) return 0;
+    if (!points->left[k] || su_box_squared_distance(node->low, node->high, centre) > (1 + 1e-12) * radius * radius)
+        return 0;
     if (!node->count) taken = take(points, k + 1, centre, radius) + take(points, node->right, centre, radius);
     for (int32_t i = node->first; i < node->first + node->count; i++) {
         int32_t v = points->tree.items[i];

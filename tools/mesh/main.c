@@ -6,6 +6,7 @@
 #include "geometry/embed.h"
 #include "geometry/flesh.h"
 #include "geometry/held.h"
+#include "geometry/thickness.h"
 #include "geometry/ties.h"
 #include "hold_files.h"
 #include "rig_holds.h"
@@ -110,6 +111,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     rig_bones rig = {0};
     su_held held = {0};
     uint8_t *skin = NULL, *wanted = NULL, *hard = NULL, *foreign = NULL;
+    double *depth = NULL, *half = NULL;
     if (o->bones) {
         if (o->free_bones.count || o->keep.count)
             return su_fail(err, SU_USAGE, "--free and --keep name bones of the rig and cannot go with --bones");
@@ -125,7 +127,10 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
     if (!o->bones) SU_GO(rig_kept_flesh(tool, poses, &rig, &o->keep, tet, hard));
-    if (!o->bones && o->held == HELD_BODY) SU_GO(rig_hard_cores(tool, poses, &rig, mesh, tet, hard));
+    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
+    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
+    SU_GO(su_flesh_thickness(mesh, tool->threads, depth, half, err));
+    if (!o->bones && o->held == HELD_BODY) SU_GO(rig_hard_cores(tool, poses, &rig, mesh, depth, half, tet, hard));
     for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= hard[v];
     if (!o->bones) SU_GO(rig_foreign_flesh(tool, poses, tet, surface->diagonal, &foreign));
     su_held_bones by = {.count = rig.count,
@@ -137,7 +142,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     /* who says what to hold may mean one side */
     if (o->bones || o->fixed || o->free_bones.count || o->keep.count) by.reach = 0;
     SU_GO(su_mirror_find(surface, &by.mirror, err));
-    SU_GO(su_held_find(mesh, &by, wanted, tool->threads, &held, err));
+    SU_GO(su_held_find(mesh, depth, half, &by, wanted, &held, err));
     tet->fixed_count = held.count;
     SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed, held.count, err));
     int64_t count = 0;
@@ -157,6 +162,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     su_stats_integer(tool, "held", held.count);
 done:
     rig_bones_free(&rig);
+    free(depth), free(half);
     free(skin);
     free(wanted), free(hard), free(foreign);
     su_held_free(&held);

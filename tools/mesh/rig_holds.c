@@ -159,31 +159,25 @@ static su_status match_kept(su_tool *tool, const su_poses *poses, const su_list 
 
 /* Marks in core (n) the inside of what is hard, flesh (n) being the logarithm of its stiffness; how many, in count.
  * Parts one tet thick (a staff, a finger) have no vertex inside: there the tets are the inside. */
-static su_status mark_cores(const su_tets *mesh, const double *flesh, int threads, uint8_t *core, int64_t *count,
-                            su_error *err)
+static su_status mark_cores(const su_tets *mesh, const double *depth, const double *half, const double *flesh,
+                            int threads, uint8_t *core, int64_t *count, su_error *err)
 {
-    double *depth = NULL, *half = NULL;
-    int64_t larger = mesh->n > mesh->t ? mesh->n : mesh->t;
-    uint8_t *inner = NULL;
+    double *tet_depth = NULL, *tet_half = NULL;
     su_status status = SU_OK;
-    SU_GO(SU_ALLOC(&depth, larger, "flesh depth", err));
-    SU_GO(SU_ALLOC(&half, larger, "flesh thickness", err));
-    SU_GO(SU_ALLOC(&inner, mesh->n, "flesh depth", err));
-    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
-    for (int64_t v = 0; v < mesh->n; v++) {
-        inner[v] = depth[v] > 0;
-        if (flesh[v] > log(HARD) && inner[v] && depth[v] > CORE_DEPTH * half[v]) core[v] = 1, ++*count;
-    }
-    SU_GO(su_tet_thickness(mesh, threads, depth, half, err));
+    for (int64_t v = 0; v < mesh->n; v++)
+        if (flesh[v] > log(HARD) && depth[v] > 0 && depth[v] > CORE_DEPTH * half[v]) core[v] = 1, ++*count;
+    SU_GO(SU_ALLOC(&tet_depth, mesh->t, "flesh depth", err));
+    SU_GO(SU_ALLOC(&tet_half, mesh->t, "flesh thickness", err));
+    SU_GO(su_tet_thickness(mesh, threads, tet_depth, tet_half, err));
     for (int64_t e = 0; e < mesh->t; e++) {
         const int32_t *v = mesh->tets + 4 * e;
         double hard = 0.25 * (flesh[v[0]] + flesh[v[1]] + flesh[v[2]] + flesh[v[3]]);
-        if (inner[v[0]] || inner[v[1]] || inner[v[2]] || inner[v[3]]) continue;
-        if (hard <= log(HARD) || depth[e] <= CORE_DEPTH * half[e]) continue;
+        if (depth[v[0]] > 0 || depth[v[1]] > 0 || depth[v[2]] > 0 || depth[v[3]] > 0) continue;
+        if (hard <= log(HARD) || tet_depth[e] <= CORE_DEPTH * tet_half[e]) continue;
         for (int i = 0; i < 4; i++) *count += !core[v[i]], core[v[i]] = 1;
     }
 done:
-    free(depth), free(half), free(inner);
+    free(tet_depth), free(tet_half);
     return status;
 }
 
@@ -206,7 +200,7 @@ done:
 }
 
 su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_tets *mesh,
-                         const su_tet *tet, uint8_t *hard)
+                         const double *depth, const double *half, const su_tet *tet, uint8_t *hard)
 {
     su_error *err = &tool->err;
     double *joint = NULL, *carried = NULL, *skin = NULL, *flesh = NULL;
@@ -227,7 +221,7 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
     }
     if (!any) goto done;
     su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
-    SU_GO(mark_cores(mesh, flesh, tool->threads, hard, &cores, err));
+    SU_GO(mark_cores(mesh, depth, half, flesh, tool->threads, hard, &cores, err));
     su_stats_integer(tool, "hard_core", cores);
 done:
     free(joint), free(carried), free(names), free(skin), free(flesh);

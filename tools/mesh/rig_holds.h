@@ -37,8 +37,8 @@ su_status rig_kept_flesh(su_tool *tool, const su_poses *poses, const rig_bones *
                          const su_tet *tet, uint8_t *kept);
 
 /* Marks in hard (n) the flesh deep inside what the names of joints call hard (rig/joint_names.h), unless --free
- * releases it. */
+ * releases it. depth, half (n): of geometry/thickness.h. */
 su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_tets *mesh,
-                         const su_tet *tet, uint8_t *hard);
+                         const double *depth, const double *half, const su_tet *tet, uint8_t *hard);
 
 #endif
