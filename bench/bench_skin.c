@@ -24,7 +24,7 @@ static const double FULL_BEND = 150 * M_PI / 180;
 /* Over the diagonal, at which steps end: a tenth of what a picture of 2000 pixels shows. */
 static const double TOLERANCE = 5e-5, SETTLED = 5e-4;
 /* Share of the first error at which the solve of a step ends while contacts come and go: as lib/skin has it. */
-static const double INEXACT = 0.05;
+static const double INEXACT = 0.01;
 
 typedef struct shot {
     arm a;

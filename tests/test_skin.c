@@ -8,6 +8,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
+#include "linalg/single_blocks.h"
 #include "skin/incomplete.h"
 #include "physics/material.h"
 #include "skin/boundary_response.h"
@@ -388,7 +389,7 @@ static void the_boundary_answers_as_the_whole(void **unused)
     fixture_free(&f);
 }
 
-/* A chain has no fill: the incomplete factor is the factor. */
+/* A chain has no fill: the incomplete factor is the factor, to its three digits. */
 static void an_incomplete_factor_of_a_chain_is_exact(void **unused)
 {
     (void)unused;
@@ -399,7 +400,7 @@ static void an_incomplete_factor_of_a_chain_is_exact(void **unused)
     int64_t start[LINKS + 1] = {0};
     int32_t column[3 * LINKS];
     double value[27 * LINKS] = {0}, b[3 * LINKS], x[3 * LINKS], Ax[3 * LINKS];
-    float work[3 * LINKS];
+    float work[SU_INCOMPLETE_STRIDE * LINKS];
     su_blocks A = {.rows = LINKS, .start = start, .column = column, .value = value};
     for (int r = 0; r < LINKS; r++) {
         for (int c = r - 1; c <= r + 1; c++) {
@@ -416,8 +417,51 @@ static void an_incomplete_factor_of_a_chain_is_exact(void **unused)
     assert_near(su_incomplete_shift(factor), 0, 0);
     su_incomplete_solve(factor, NULL, b, x, work);
     su_blocks_multiply(&A, x, Ax);
-    assert_near(difference(3 * LINKS, Ax, b), 0, 1e-5);
+    assert_near(difference(3 * LINKS, Ax, b), 0, 1.0 / 256);
+    /* turned: Q A^-1 Q' */
+    double Q[9 * LINKS], turned[3 * LINKS], y[3 * LINKS];
+    float turns[9 * LINKS];
+    for (int r = 0; r < LINKS; r++) {
+        double angle = 0.1 * r, own[9] = {cos(angle), -sin(angle), 0, sin(angle), cos(angle), 0, 0, 0, 1};
+        memcpy(Q + 9 * r, own, sizeof own);
+        su_mulv3(own, b + 3 * r, turned + 3 * r);
+    }
+    su_incomplete_order_turns(factor, Q, turns);
+    su_incomplete_solve(factor, turns, turned, y, work);
+    for (int r = 0; r < LINKS; r++) su_tmulv3(Q + 9 * r, y + 3 * r, y + 3 * r);
+    assert_near(difference(3 * LINKS, y, x), 0, 1e-5);
     su_incomplete_free(factor);
+}
+
+/* Parts of a product, of rows and of columns, in single precision. */
+static void products_in_single_precision_are_those_in_double(void **unused)
+{
+    (void)unused;
+    fixture f;
+    su_error err;
+    su_blocks K;
+    su_single_blocks single;
+    uint64_t seed = 22;
+    fixture_create(&f);
+    bend(&f, 0.7);
+    int64_t count = f.body.count, outer = f.body.outer, ends[] = {0, outer, count};
+    double *x = box_constant(3 * count, 0), *y = box_constant(3 * count, 0), *z = box_constant(3 * count, 0);
+    assert_int_equal(su_blocks_clone(&f.body.pattern, &K, &err), SU_OK);
+    assert_int_equal(su_single_blocks_create(&f.body.pattern, &single, &err), SU_OK);
+    su_ex_rotated_stiffness(&f.body, f.R, &K);
+    su_single_blocks_set(&single, &K);
+    for (int64_t i = 0; i < 3 * count; i++) x[i] = box_random(&seed);
+    for (int part = 0; part < 4; part++) {
+        const int64_t *rows = ends + part / 2, *columns = ends + part % 2;
+        memset(y, 0, (size_t)(3 * count) * sizeof *y), memset(z, 0, (size_t)(3 * count) * sizeof *z);
+        su_blocks_add_product(&K, rows[0], rows[1], columns[0], columns[1], -2, x, y);
+        su_single_blocks_add_product(&single, rows[0], rows[1], columns[0], columns[1], -2, x, z);
+        assert_near(difference(3 * count, z, y), 0, 1e-6 * largest(3 * count, y));
+    }
+    free(x), free(y), free(z);
+    su_single_blocks_free(&single);
+    su_blocks_free(&K);
+    fixture_free(&f);
 }
 
 static void rotations_blend_between_bones(void **unused)
@@ -472,6 +516,7 @@ int main(void)
         cmocka_unit_test(all_solvers_find_one_fold),
         cmocka_unit_test(the_boundary_answers_as_the_whole),
         cmocka_unit_test(an_incomplete_factor_of_a_chain_is_exact),
+        cmocka_unit_test(products_in_single_precision_are_those_in_double),
         cmocka_unit_test(rotations_blend_between_bones),
         cmocka_unit_test(flesh_that_nothing_holds_is_refused),
     };

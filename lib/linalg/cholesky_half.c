@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/vector_clones.h"
+#include "linalg/bfloat16.h"
 
 #include <cblas.h>
 #include <cholmod.h>
@@ -12,9 +13,9 @@
 /* Rows of a tile, in the lanes of a vector. */
 enum { ROWS = 16 };
 typedef float lanes __attribute__((vector_size(4 * ROWS), aligned(4), may_alias));
-/* bfloat16, the upper half of a float: three digits over its whole range. As a preconditioner that costs one iteration
- * in four hundred and saves half of what a solve reads (docs/notes/2026-11-25-full-step.md). A word has an entry of an
- * even column in its lower half and that of the next column in its upper one. */
+/* As a preconditioner three digits cost one iteration in four hundred and save half of what a solve reads
+ * (docs/notes/2026-11-25-full-step.md). A word has an entry of an even column in its lower half and that of the next
+ * column in its upper one. */
 typedef uint32_t words __attribute__((vector_size(4 * ROWS), aligned(4), may_alias));
 
 /* L by supernodes: the rows of one, its own columns first, are the same in all its columns. Of a supernode [L1; L2] is
@@ -46,13 +47,6 @@ static const double LARGEST_BRANCH = 1.0 / 16;
 /* Words of a row. */
 static int pairs_of(int width) { return (width + 1) / 2; }
 
-static uint32_t half_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16; /* to the nearest, ties to even */
-}
-
 static int tiles_of(int height) { return (height + ROWS - 1) / ROWS; }
 
 /* out = [L1^-1; L2 L1^-1] of L = [L1; L2] (height, width), columns one after the other; so is panel, scratch. */
@@ -65,8 +59,8 @@ static void invert_panel(int width, int height, const double *L, double *panel, 
     memset(out, 0, (size_t)(ROWS * tiles_of(height) * pairs_of(width)) * sizeof *out);
     for (int c = 0; c < width; c++)
         for (int r = 0; r < height; r++)
-            out[ROWS * (pairs_of(width) * (r / ROWS) + c / 2) + r % ROWS] |= half_of((float)panel[c * height + r])
-                                                                             << 16 * (c % 2);
+            out[ROWS * (pairs_of(width) * (r / ROWS) + c / 2) + r % ROWS] |=
+                (uint32_t)su_bfloat16((float)panel[c * height + r]) << 16 * (c % 2);
 }
 
 /* ---- branches ---- */

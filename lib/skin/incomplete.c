@@ -1,26 +1,36 @@
 #include "skin/incomplete.h"
 
 #include "core/memory.h"
+#include "core/vector_clones.h"
 #include "geometry/mat3.h"
+#include "linalg/bfloat16.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { STRIDE = SU_INCOMPLETE_STRIDE };
+
 struct su_incomplete {
     int64_t rows;
     double shift;
-    int32_t *order;  /* (rows) row of A, from 0, at each place */
-    int64_t *start;  /* (rows + 1) blocks of L left of the diagonal */
-    int32_t *column; /* places, ascending */
-    float *lower;    /* (.,9) */
-    float *inverse;  /* (rows,9) D^-1 */
+    int32_t *order;       /* (rows) row of A, from 0, at each place */
+    int64_t *start;       /* (rows + 1) blocks of L left of the diagonal */
+    int32_t *column;      /* places, ascending */
+    uint16_t *by_columns; /* (.,9) blocks of L in bfloat16 by columns, one number behind them */
+    uint16_t *by_rows;    /* the same by rows */
+    float *inverse;       /* (rows,9) D^-1 by columns, one number behind them */
 };
+
+/* The fourth lane holds a number of the next column, or row, and says nothing. */
+typedef float lanes __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(16)));
+typedef uint16_t halves __attribute__((vector_size(8), aligned(2), may_alias));
 
 void su_incomplete_free(su_incomplete *f)
 {
     if (!f) return;
-    free(f->order), free(f->start), free(f->column), free(f->lower), free(f->inverse);
+    free(f->order), free(f->start), free(f->column), free(f->by_columns), free(f->by_rows), free(f->inverse);
     free(f);
 }
 
@@ -104,7 +114,8 @@ su_status su_incomplete_create(const su_blocks *A, int64_t from, int64_t to, su_
     for (int64_t k = A->start[from]; k < A->start[to]; k++) blocks += A->column[k] >= from && A->column[k] < to;
     blocks = (blocks - rows) / 2; /* left of the diagonal */
     SU_GO(SU_ALLOC(&f->column, blocks + 1, "incomplete factor", err));
-    SU_GO(SU_ALLOC(&f->lower, 9 * blocks + 1, "incomplete factor", err));
+    SU_GO(SU_ALLOC(&f->by_columns, 9 * blocks + 1, "incomplete factor", err));
+    SU_GO(SU_ALLOC(&f->by_rows, 9 * blocks + 1, "incomplete factor", err));
     SU_GO(SU_ALLOC(&f->inverse, 9 * rows + 1, "incomplete factor", err));
     SU_GO(SU_ALLOC(&first, 9 * blocks + 1, "incomplete factor", err));
     SU_GO(SU_ALLOC(&value, 9 * blocks + 1, "incomplete factor", err));
@@ -136,8 +147,11 @@ su_status su_incomplete_create(const su_blocks *A, int64_t from, int64_t to, su_
             goto done;
         }
     }
-    for (int64_t k = 0; k < 9 * blocks; k++) f->lower[k] = (float)value[k];
-    for (int64_t k = 0; k < 9 * rows; k++) f->inverse[k] = (float)D_inverse[k];
+    for (int64_t k = 0; k < 9 * blocks; k++) {
+        f->by_rows[k] = su_bfloat16((float)value[k]);
+        f->by_columns[k - k % 9 + k % 3 * 3 + k % 9 / 3] = f->by_rows[k];
+    }
+    for (int64_t k = 0; k < 9 * rows; k++) f->inverse[k] = (float)D_inverse[k]; /* symmetric */
     *out = f;
     f = NULL;
 done:
@@ -146,44 +160,47 @@ done:
     return status;
 }
 
-void su_incomplete_solve(const su_incomplete *f, const double *Q, const double *r, double *z, float *work)
+SU_INLINE lanes widened(const uint16_t *a) { return (lanes)(__builtin_convertvector(*(const halves *)a, words) << 16); }
+
+/* a v, the block's columns at a; a' v where they are its rows */
+SU_INLINE lanes times(const uint16_t *a, const float *v)
 {
-    for (int64_t p = 0; p < f->rows; p++) { /* L y = Q' r */
-        int64_t row = f->order[p];
-        double turned[3];
-        if (Q)
-            su_tmulv3(Q + 9 * row, r + 3 * row, turned);
-        else
-            memcpy(turned, r + 3 * row, sizeof turned);
-        float s0 = (float)turned[0], s1 = (float)turned[1], s2 = (float)turned[2];
-        for (int64_t k = f->start[p]; k < f->start[p + 1]; k++) {
-            const float *a = f->lower + 9 * k, *y = work + 3 * (int64_t)f->column[k];
-            s0 -= a[0] * y[0] + a[1] * y[1] + a[2] * y[2];
-            s1 -= a[3] * y[0] + a[4] * y[1] + a[5] * y[2];
-            s2 -= a[6] * y[0] + a[7] * y[1] + a[8] * y[2];
+    return v[0] * widened(a) + v[1] * widened(a + 3) + v[2] * widened(a + 6);
+}
+
+void su_incomplete_order_turns(const su_incomplete *f, const double *Q, float *out)
+{
+    for (int64_t p = 0; p < f->rows; p++)
+        for (int i = 0; i < 9; i++) out[9 * p + i] = (float)Q[9 * (int64_t)f->order[p] + i];
+}
+
+SU_CLONES void su_incomplete_solve(const su_incomplete *f, const float *turns, const double *r, double *z, float *work)
+{
+    for (int64_t p = 0; p < f->rows; p++) { /* L D y = Q' r */
+        const double *from = r + 3 * (int64_t)f->order[p];
+        lanes sum = {(float)from[0], (float)from[1], (float)from[2], 0};
+        if (turns) {
+            const float *q = turns + 9 * p;
+            float a = sum[0], b = sum[1], c = sum[2];
+            for (int i = 0; i < 3; i++) sum[i] = q[i] * a + q[3 + i] * b + q[6 + i] * c;
         }
-        work[3 * p] = s0, work[3 * p + 1] = s1, work[3 * p + 2] = s2;
+        for (int64_t k = f->start[p]; k < f->start[p + 1]; k++)
+            sum -= times(f->by_columns + 9 * k, work + STRIDE * f->column[k]);
+        *(lanes *)(work + STRIDE * p) = sum;
     }
-    for (int64_t p = 0; p < f->rows; p++) { /* D^-1 */
+    for (int64_t p = 0; p < f->rows; p++) { /* y = D^-1 L^-1 Q' r */
+        float *y = work + STRIDE * p;
         const float *d = f->inverse + 9 * p;
-        float *y = work + 3 * p, a = y[0], b = y[1], c = y[2];
-        for (int i = 0; i < 3; i++) y[i] = d[3 * i] * a + d[3 * i + 1] * b + d[3 * i + 2] * c;
+        *(lanes *)y = y[0] * *(const lanes *)d + y[1] * *(const lanes *)(d + 3) + y[2] * *(const lanes *)(d + 6);
     }
     for (int64_t p = f->rows - 1; p >= 0; p--) { /* L' x = y */
-        int64_t row = f->order[p];
-        const float *x = work + 3 * p;
-        float x0 = x[0], x1 = x[1], x2 = x[2];
-        for (int64_t k = f->start[p]; k < f->start[p + 1]; k++) {
-            const float *a = f->lower + 9 * k;
-            float *y = work + 3 * (int64_t)f->column[k];
-            y[0] -= a[0] * x0 + a[3] * x1 + a[6] * x2;
-            y[1] -= a[1] * x0 + a[4] * x1 + a[7] * x2;
-            y[2] -= a[2] * x0 + a[5] * x1 + a[8] * x2;
+        double *to = z + 3 * (int64_t)f->order[p];
+        const float *x = work + STRIDE * p;
+        for (int64_t k = f->start[p]; k < f->start[p + 1]; k++)
+            *(lanes *)(work + STRIDE * f->column[k]) -= times(f->by_rows + 9 * k, x);
+        for (int i = 0; i < 3; i++) {
+            const float *q = turns ? turns + 9 * p + 3 * i : NULL;
+            to[i] = q ? q[0] * x[0] + q[1] * x[1] + q[2] * x[2] : x[i];
         }
-        double solved[3] = {x0, x1, x2};
-        if (Q)
-            su_mulv3(Q + 9 * row, solved, z + 3 * row);
-        else
-            memcpy(z + 3 * row, solved, sizeof solved);
     }
 }

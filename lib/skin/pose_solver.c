@@ -6,6 +6,7 @@
 #include "geometry/vector.h"
 #include "linalg/cholesky.h"
 #include "linalg/cholesky_half.h"
+#include "linalg/single_blocks.h"
 #include "skin/incomplete.h"
 #include "skin/boundary_response.h"
 
@@ -29,11 +30,13 @@ struct su_pose_solver {
     const su_skin_factors *of;
     const su_ex_rotated *body;
     su_blocks K;
-    su_sparse lower; /* direct: K as its factor wants it */
+    su_single_blocks single; /* K, for products */
+    su_sparse lower;         /* direct: K as its factor wants it */
     int64_t *source;
     su_cholesky *factor;
     su_arena arena;
     double *Q;                  /* (count,9) of the free vertices */
+    float *turns;               /* (count,9) the same in the order of the factors that there are, boundary first */
     double *r, *z, *p, *Ap;     /* (count,3) of conjugate gradients */
     double *w, *y;              /* (count,3) of preconditioners and operators */
     float *work;                /* of what solves with the factors */
@@ -111,7 +114,7 @@ typedef void operation(su_pose_solver *s, const double *in, double *out);
 
 static void by_incomplete(su_pose_solver *s, const double *r, double *z)
 {
-    su_incomplete_solve(s->of->all, s->Q, r, z, s->work);
+    su_incomplete_solve(s->of->all, s->turns, r, z, s->work);
 }
 
 static void by_full_factor(su_pose_solver *s, const double *r, double *z)
@@ -129,12 +132,12 @@ static void by_factor(su_pose_solver *s, const double *r, double *z)
 /* of the interior: r, z point to its first vertex */
 static void by_interior(su_pose_solver *s, const double *r, double *z)
 {
-    su_incomplete_solve(s->of->interior, s->Q + 9 * s->body->outer, r, z, s->work);
+    su_incomplete_solve(s->of->interior, s->turns + 9 * s->body->outer, r, z, s->work);
 }
 
 static void by_boundary(su_pose_solver *s, const double *r, double *z)
 {
-    su_incomplete_solve(s->of->boundary, s->Q, r, z, s->work);
+    su_incomplete_solve(s->of->boundary, s->turns, r, z, s->work);
 }
 
 /* Block elimination with both factors: symmetric, and exact were they. */
@@ -143,10 +146,10 @@ static void by_both(su_pose_solver *s, const double *r, double *z)
     int64_t outer = s->body->outer, count = s->body->count;
     by_interior(s, r + 3 * outer, s->w + 3 * outer);
     memcpy(s->w, r, (size_t)(3 * outer) * sizeof *r);
-    su_blocks_add_product(&s->K, 0, outer, outer, count, -1, s->w, s->w);
+    su_single_blocks_add_product(&s->single, 0, outer, outer, count, -1, s->w, s->w);
     by_boundary(s, s->w, z);
     memset(s->y, 0, (size_t)(3 * count) * sizeof *s->y);
-    su_blocks_add_product(&s->K, outer, count, 0, outer, 1, z, s->y);
+    su_single_blocks_add_product(&s->single, outer, count, 0, outer, 1, z, s->y);
     by_interior(s, s->y + 3 * outer, z + 3 * outer);
     for (int64_t k = 3 * outer; k < 3 * count; k++) z[k] = s->w[k] - z[k];
 }
@@ -175,7 +178,7 @@ static void add_springs(const su_pose_solver *s, const double *x, double *y)
 
 static void whole(su_pose_solver *s, const double *x, double *y)
 {
-    su_blocks_multiply(&s->K, x, y);
+    su_pose_solver_multiply(s, x, y);
     add_springs(s, x, y);
 }
 
@@ -184,7 +187,7 @@ static void inner(su_pose_solver *s, const double *x, double *y)
 {
     int64_t outer = s->body->outer, count = s->body->count;
     memset(y, 0, (size_t)(3 * (count - outer)) * sizeof *y);
-    su_blocks_add_product(&s->K, outer, count, outer, count, 1, x - 3 * outer, y - 3 * outer);
+    su_single_blocks_add_product(&s->single, outer, count, outer, count, 1, x - 3 * outer, y - 3 * outer);
 }
 
 /* K_bb - share K_bi Q (L_i L_i')^-1 Q' K_ib + C (SP section 6.1, where the share is 1) */
@@ -193,10 +196,10 @@ static void response(su_pose_solver *s, const double *x, double *y)
     int64_t outer = s->body->outer, count = s->body->count;
     memset(y, 0, (size_t)(3 * outer) * sizeof *y);
     memset(s->w, 0, (size_t)(3 * count) * sizeof *s->w);
-    su_blocks_add_product(&s->K, outer, count, 0, outer, 1, x, s->w);
+    su_single_blocks_add_product(&s->single, outer, count, 0, outer, 1, x, s->w);
     by_interior(s, s->w + 3 * outer, s->w + 3 * outer);
-    su_blocks_add_product(&s->K, 0, outer, 0, outer, 1, x, y);
-    su_blocks_add_product(&s->K, 0, outer, outer, count, -s->share, s->w, y);
+    su_single_blocks_add_product(&s->single, 0, outer, 0, outer, 1, x, y);
+    su_single_blocks_add_product(&s->single, 0, outer, outer, count, -s->share, s->w, y);
     add_springs(s, x, y);
 }
 
@@ -278,10 +281,12 @@ su_status su_pose_solver_create(const su_skin_factors *factors, su_pose_solver *
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap, &s->w, &s->y};
     bool good = (s->Q = su_arena_alloc(&s->arena, 3 * size, sizeof(double))) != NULL;
     for (int k = 0; k < 6; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, size, sizeof(double))) && good;
-    int64_t room = factors->full ? su_cholesky_half_room(factors->full, 1) : 2 * size;
+    good = (s->turns = su_arena_alloc(&s->arena, 3 * size, sizeof(float))) && good;
+    int64_t room = factors->full ? su_cholesky_half_room(factors->full, 1) : SU_INCOMPLETE_STRIDE * s->body->count;
     good = (s->work = su_arena_alloc(&s->arena, room, sizeof(float))) && good;
     SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)size));
     SU_GO(su_blocks_clone(&s->body->pattern, &s->K, err));
+    SU_GO(su_single_blocks_create(&s->body->pattern, &s->single, err));
     if (factors->method == SU_SKIN_DIRECT) {
         SU_GO(su_blocks_lower(&s->K, NULL, s->K.rows, &s->lower, &s->source, err));
         SU_GO(su_cholesky_create(&s->lower, 1, &s->factor, err));
@@ -299,6 +304,7 @@ void su_pose_solver_free(su_pose_solver *s)
     su_cholesky_free(s->factor);
     su_sparse_free(&s->lower);
     free(s->source);
+    su_single_blocks_free(&s->single);
     su_blocks_free(&s->K);
     su_arena_free(&s->arena);
     free(s);
@@ -306,14 +312,24 @@ void su_pose_solver_free(su_pose_solver *s)
 
 const su_pose_counts *su_pose_solver_counts(const su_pose_solver *s) { return &s->counts; }
 
-void su_pose_solver_multiply(const su_pose_solver *s, const double *x, double *y) { su_blocks_multiply(&s->K, x, y); }
+void su_pose_solver_multiply(su_pose_solver *s, const double *x, double *y)
+{
+    int64_t count = s->body->count;
+    memset(y, 0, (size_t)(3 * count) * sizeof *y);
+    su_single_blocks_add_product(&s->single, 0, count, 0, count, 1, x, y);
+}
 
 su_status su_pose_solver_set(su_pose_solver *s, const double *R, const double *Q, su_error *err)
 {
     double start = su_seconds();
     for (int64_t k = 0; k < s->body->count; k++)
         memcpy(s->Q + 9 * k, Q + 9 * (int64_t)s->body->vertex[k], 9 * sizeof *Q);
+    const su_incomplete *factors[] = {s->of->all, s->of->boundary, s->of->interior};
+    const int64_t first[] = {0, 0, 9 * s->body->outer};
+    for (int k = 0; k < 3; k++)
+        if (factors[k]) su_incomplete_order_turns(factors[k], s->Q + first[k], s->turns + first[k]);
     su_ex_rotated_stiffness(s->body, R, &s->K);
+    su_single_blocks_set(&s->single, &s->K);
     s->counts.stiffness++, s->counts.stiffness_seconds += su_seconds() - start;
     if (s->of->method != SU_SKIN_DIRECT) return SU_OK;
     for (int64_t k = 0; k < s->lower.entries; k++) s->lower.value[k] = s->K.value[s->source[k]];
@@ -345,7 +361,7 @@ static bool solve_boundary(su_pose_solver *s, const su_pose_solve *solve, const 
     }
     double start = su_seconds();
     memcpy(right + from, r + from, (size_t)(3 * count - from) * sizeof *r);
-    su_blocks_add_product(&s->K, outer, count, 0, outer, -1, d, right);
+    su_single_blocks_add_product(&s->single, outer, count, 0, outer, -1, d, right);
     iterate(s, (system_of){inner, by_interior, 3 * count - from}, solve->length, 0, 0, right + from, d + from,
             &s->counts.interior_iterations);
     double spent = su_seconds() - start;

@@ -45,8 +45,8 @@ void su_pose_solver_free(su_pose_solver *solver);
 
 /* A pose: R (t,9) of the tets, Q (n,9) of the vertices, copied where they are needed later. */
 su_status su_pose_solver_set(su_pose_solver *solver, const double *R, const double *Q, su_error *err);
-/* y (count,3) = K(q) x */
-void su_pose_solver_multiply(const su_pose_solver *solver, const double *x, double *y);
+/* y (count,3) = K(q) x, rows summed in single precision: 1e-7 of what K's entries do apart */
+void su_pose_solver_multiply(su_pose_solver *solver, const double *x, double *y);
 
 typedef struct su_pose_solve {
     int64_t springs;

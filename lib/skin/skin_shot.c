@@ -18,7 +18,7 @@
 /* Newton steps after which contacts count as not settled, and the share of the first error at which a step's solve ends
  * while they come and go. */
 enum { MOST_STEPS = 100 };
-static const double INEXACT = 0.05;
+static const double INEXACT = 0.01;
 /* Diagonals by which contacts may still move flesh when they count as settled: a pixel of a picture of 2,000. */
 static const double SETTLED = 5e-4;
 
