@@ -10,9 +10,6 @@
 enum { HALVINGS = 2 };        /* of a step where contacts are found anew at each length */
 enum { HALVINGS_KEPT = 20 };  /* where energy is convex: a few do */
 enum { ENOUGH_MEETINGS = 8 }; /* on an arm bent to 150 degrees what they move falls by half each time until then */
-/* Meetings after which contacts have not settled and will not, flesh having started deep in itself: from then on they
- * are found anew at each shape, which leaves less depth. */
-enum { GIVEN_UP = 14 };
 /* Contacts have not settled where those met then hold more energy than before by so much. */
 static const double DEEPER = 2;
 enum { ANEW_MEETINGS = 3 }; /* what came out before is forgotten: the start may be far, and its ways wrong */
@@ -27,6 +24,9 @@ static const double QUADRATIC = 0.01;
  * diagonal where steps end there), with 4 to 2e-6. */
 static const double UNEVEN = 8;
 
+/* Of a way, however much the last two were in each other's. */
+static const double LEAST_RELAXED = 0.1;
+
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
  * their targets in all directions (1); with none, pairs slide from triangle to triangle and steps are three times as
  * many on an arm bent to 150 degrees. Once pairs stand it only holds sliding up, and falls by so much a step. */
@@ -37,17 +37,18 @@ typedef struct state {
     su_pose_solver *solver;
     const su_skin_contacts *contacts;
     bool keeps;                     /* contacts are met and kept */
-    bool given_up;                  /* but from now on found anew at each shape */
     double *x, *trial;              /* (n,3) */
     double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
+    double *met, *way, *last; /* (count,3): where contacts were met, the way from there and from the place before */
+    double relaxation;        /* of the ways; 0: none yet */
     su_arena arena;
 } state;
 
 static bool take(state *s)
 {
-    double **vectors[] = {&s->force, &s->total, &s->d, &s->Kd};
+    double **vectors[] = {&s->force, &s->total, &s->d, &s->Kd, &s->met, &s->way, &s->last};
     bool good = (s->trial = su_arena_alloc(&s->arena, 3 * s->body->n, sizeof(double))) != NULL;
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 7; k++)
         good = (*vectors[k] = su_arena_alloc(&s->arena, 3 * s->body->count, sizeof(double))) && good;
     return good;
 }
@@ -72,14 +73,35 @@ static su_status find(const state *s, const double *x, su_pose_solve *solve, dou
     *energy = 0;
     solve->springs = 0;
     if (!s->contacts) return SU_OK;
-    if (s->given_up) SU_TRY(s->contacts->meet(s->contacts->context, x, true, err));
     solve->springs = s->contacts->find(s->contacts->context, x, &solve->spring, energy);
     return solve->springs < 0 ? su_fail(err, SU_AGAIN, "no memory for contacts") : SU_OK;
+}
+
+/* Contacts may send flesh to and fro: it goes so much of each way that the last two ways would have ended, were their
+ * difference all in one direction (Aitken's relaxation; Irons and Tuck 1969). */
+static void relax(state *s)
+{
+    int64_t size = 3 * s->body->count;
+    double along = 0, square = 0;
+    memcpy(s->last, s->way, (size_t)size * sizeof *s->last);
+    for (int64_t i = 0; i < size; i++) {
+        s->way[i] = s->x[3 * (int64_t)s->body->vertex[i / 3] + i % 3] - s->met[i];
+        double change = s->way[i] - s->last[i];
+        along += s->last[i] * change, square += change * change;
+    }
+    double factor = s->relaxation > 0 && square > 0 ? -s->relaxation * along / square : 1;
+    s->relaxation = fmax(LEAST_RELAXED, fmin(factor, 1));
+    if (s->relaxation == 1) return;
+    for (int64_t i = 0; i < size; i++) s->d[i] = (s->relaxation - 1) * s->way[i];
+    su_pose_solver_multiply(s->solver, s->d, s->Kd);
+    take_step(s, 1);
 }
 
 /* The contacts at x, met for the n-th time. */
 static su_status meet(state *s, int n, su_pose_solve *solve, double *energy, su_error *err)
 {
+    if (s->keeps && n > ANEW_MEETINGS) relax(s);
+    for (int64_t i = 0; i < 3 * s->body->count; i++) s->met[i] = s->x[3 * (int64_t)s->body->vertex[i / 3] + i % 3];
     if (s->keeps) SU_TRY(s->contacts->meet(s->contacts->context, s->x, n <= ANEW_MEETINGS, err));
     return find(s, s->x, solve, energy, err);
 }
@@ -105,7 +127,7 @@ static su_status search(state *s, su_pose_solve *solve, double *energy, taken *o
         SU_TRY(find(s, s->trial, solve, energy, err));
         double change = -out->step * slope + 0.5 * out->step * out->step * curvature + *energy - before;
         out->quadratic = k == 0 && fabs(change - foreseen) <= QUADRATIC * fabs(foreseen);
-        if (change <= 1e-9 * fabs(slope) || k == (s->keeps && !s->given_up ? HALVINGS_KEPT : HALVINGS)) return SU_OK;
+        if (change <= 1e-9 * fabs(slope) || k == (s->keeps ? HALVINGS_KEPT : HALVINGS)) return SU_OK;
     }
 }
 
@@ -167,7 +189,6 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
     for (int k = 0; k < set->most && !result->converged; k++) {
         double moved = 0;
         taken took = {.step = 1};
-        s->given_up = s->keeps && asked && meetings > GIVEN_UP;
         int64_t pressed = solve.springs;
         solve.relative = solve.springs > 0 || set->surface ? set->inexact : 0;
         add_forces(s, &solve);
@@ -183,10 +204,10 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
         result->springs = solve.springs, result->moved = moved;
         result->steps++, since = fmax(since, moved);
         bool linear = pressed == 0 && solve.springs == 0 && !set->surface; /* solved, and nothing touches */
-        bool newton = s->keeps && !s->given_up && !set->surface;           /* on one convex energy */
+        bool newton = s->keeps && !set->surface;                           /* on one convex energy */
         double left = newton && took.quadratic ? fmin(UNEVEN * solve.relative, 1) * moved : moved; /* to go */
         bool stands = left <= fmax(set->tolerance, newton ? INNER * since : 0);
-        if (s->keeps && !s->given_up && asked && (stands || linear)) {
+        if (s->keeps && asked && (stands || linear)) {
             result->converged = since <= set->tolerance;
             if (!result->converged) {
                 double before = energy;
@@ -197,7 +218,7 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, su_equili
                 since = 0;
             }
         } else {
-            result->converged = linear || (stands && (!s->keeps || s->given_up));
+            result->converged = linear || (stands && !s->keeps);
         }
         if (!s->keeps)
             solve.sideways = solve.springs != pressed || took.step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;

@@ -16,9 +16,9 @@
 #include <string.h>
 
 /* Newton steps after which contacts count as not settled, and the share of the first error at which a step's solve ends
- * while they come and go. */
+ * while they come and go. Steps of `surface` leave more than that whatever their solves do. */
 enum { MOST_STEPS = 100 };
-static const double INEXACT = 0.01;
+static const double INEXACT = 0.01, INEXACT_SURFACE = 0.05;
 /* Diagonals by which contacts may still move flesh when they count as settled: a pixel of a picture of 2,000. */
 static const double SETTLED = 5e-4;
 
@@ -328,7 +328,7 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
     if (w->finder) su_kept_pairs_begin(&w->kept, NULL);
     su_equilibrium_settings settings = {.tolerance = s->tolerance,
                                         .settled = SETTLED * s->diagonal,
-                                        .inexact = INEXACT,
+                                        .inexact = s->options.method == SU_SKIN_SURFACE ? INEXACT_SURFACE : INEXACT,
                                         .most = MOST_STEPS,
                                         .surface = s->options.method == SU_SKIN_SURFACE,
                                         .near = previous || s->options.posed};
