@@ -89,7 +89,7 @@ static void relax(state *s)
         double change = s->way[i] - s->last[i];
         along += s->last[i] * change, square += change * change;
     }
-    double factor = s->relaxation > 0 && square > 0 ? -s->relaxation * along / square : 1;
+    double factor = s->relaxation > 0 && along < 0 ? -s->relaxation * along / square : 1; /* ways grow: all of them */
     s->relaxation = fmax(LEAST_RELAXED, fmin(factor, 1));
     if (s->relaxation == 1) return;
     for (int64_t i = 0; i < size; i++) s->d[i] = (s->relaxation - 1) * s->way[i];
