@@ -127,6 +127,7 @@ su_status su_kept_pairs_aim(su_kept_pairs *s, const double *y, su_error *err)
     int64_t met, known = s->count;
     s->frozen = s->aimed = false;
     SU_TRY(find(s, y, &met, err));
+    SU_TRY(su_contact_allow(s->finder, known, s->pairs, err)); /* where their ways end by now */
     for (int64_t k = 0; k < s->count; k++) {
         if (k >= known || s->pairs[k].depth > 0)
             s->base[k] = s->pairs[k];

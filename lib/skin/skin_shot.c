@@ -17,7 +17,7 @@
 
 /* Newton steps after which contacts count as not settled, and the share of the first error at which a step's solve ends
  * while they come and go. Steps of `surface` leave more than that whatever their solves do. */
-enum { MOST_STEPS = 100 };
+enum { MOST_STEPS = 200 };
 static const double INEXACT = 0.01, INEXACT_SURFACE = 0.05;
 /* Diagonals by which contacts may still move flesh when they count as settled: a pixel of a picture of 2,000. */
 static const double SETTLED = 5e-4;
