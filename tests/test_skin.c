@@ -343,6 +343,80 @@ static void all_solvers_find_one_fold(void **unused)
     fixture_free(&f);
 }
 
+/* ---- contacts that turn ---- */
+
+/* One vertex whose shortest way always ends at one point, an edge that points inwards: the way turns as it moves. */
+typedef struct notch {
+    int32_t vertex;
+    double end[3], normal[3], stiffness;
+    su_spring spring;
+} notch;
+
+static int64_t find_notch(void *context, const double *x, const su_spring **springs, double *energy)
+{
+    notch *c = context;
+    double way[3];
+    su_sub3(c->end, x + 3 * (int64_t)c->vertex, way);
+    double depth = fmax(su_dot3(way, c->normal), 0);
+    c->spring = (su_spring){.vertex = {c->vertex}, .weight = {1}, .stiffness = c->stiffness};
+    for (int i = 0; i < 3; i++) {
+        c->spring.force[i] = c->stiffness * depth * c->normal[i];
+        for (int j = 0; j < 3; j++) c->spring.H[3 * i + j] = c->stiffness * c->normal[i] * c->normal[j];
+    }
+    *springs = &c->spring, *energy = 0.5 * c->stiffness * depth * depth;
+    return depth > 0;
+}
+
+static su_status meet_notch(void *context, const double *x, bool anew, su_error *err)
+{
+    (void)anew, (void)err;
+    notch *c = context;
+    double way[3];
+    su_sub3(c->end, x + 3 * (int64_t)c->vertex, way);
+    for (int i = 0; i < 3; i++) c->normal[i] = way[i] / su_norm3(way);
+    return SU_OK;
+}
+
+/* The flesh gives way by a, 0.8 of the whole, so that a way which is turned by some angle comes back turned by
+ * a / (1 - a) = 4 times that the other way: met where it has gone, it never settles. */
+static void contacts_to_and_fro_settle(void **unused)
+{
+    (void)unused;
+    fixture f;
+    su_error err = {0};
+    su_skin_factors *factors;
+    su_pose_solver *solver;
+    su_equilibrium_result result;
+    fixture_create(&f);
+    bend(&f, 0.5);
+    int64_t n = f.box.n, count = f.body.count;
+    double *x = box_constant(3 * n, 0), *again = box_constant(3 * n, 0), *r = box_constant(3 * count, 0),
+           *d = box_constant(3 * count, 0);
+    assert_int_equal(su_skin_factors_create(&f.body, SU_SKIN_VOLUME, 4, 1, &factors, &err), SU_OK);
+    assert_int_equal(su_pose_solver_create(factors, &solver, &err), SU_OK);
+    assert_int_equal(su_pose_solver_set(solver, f.R, f.Q, &err), SU_OK);
+    const su_pose_solve alone = {.length = 1e-12};
+    notch c = {.vertex = f.body.vertex[0]}; /* of the boundary */
+    r[1] = 1;
+    assert_int_equal(su_pose_solver_solve(solver, &alone, r, d, &err), SU_OK);
+    c.stiffness = 4 / d[1];
+    const su_skin_contacts contacts = {find_notch, meet_notch, &c};
+    const su_equilibrium_settings settings = {.tolerance = 1e-6, .settled = 1e-4, .inexact = 0.01, .most = 200};
+    memcpy(x, f.x, (size_t)(3 * n) * sizeof *x);
+    assert_int_equal(su_equilibrium_find(solver, &f.body, f.R, NULL, &settings, x, &result, &err), SU_OK);
+    for (int i = 0; i < 3; i++) c.end[i] = x[3 * (int64_t)c.vertex + i] + (i == 1 ? 0.02 : 0.005);
+    assert_int_equal(su_equilibrium_find(solver, &f.body, f.R, &contacts, &settings, x, &result, &err), SU_OK);
+    assert_true(result.converged);
+    /* the place is one: met there, the way leads on to nowhere else */
+    memcpy(again, x, (size_t)(3 * n) * sizeof *x);
+    assert_int_equal(su_equilibrium_find(solver, &f.body, f.R, &contacts, &settings, again, &result, &err), SU_OK);
+    assert_true(result.converged);
+    assert_near(difference(3 * n, again, x), 0, 2 * settings.settled);
+    su_pose_solver_free(solver), su_skin_factors_free(factors);
+    free(x), free(again), free(r), free(d);
+    fixture_free(&f);
+}
+
 /* Where all rings are kept it is the exact Schur complement. */
 static void the_boundary_answers_as_the_whole(void **unused)
 {
@@ -514,6 +588,7 @@ int main(void)
         cmocka_unit_test(it_is_corotational_where_rotations_agree),
         cmocka_unit_test(all_solvers_find_one_shape),
         cmocka_unit_test(all_solvers_find_one_fold),
+        cmocka_unit_test(contacts_to_and_fro_settle),
         cmocka_unit_test(the_boundary_answers_as_the_whole),
         cmocka_unit_test(an_incomplete_factor_of_a_chain_is_exact),
         cmocka_unit_test(products_in_single_precision_are_those_in_double),

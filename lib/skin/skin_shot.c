@@ -254,15 +254,24 @@ static su_status meet_contacts(void *context, const double *x, bool anew, su_err
     return su_kept_pairs_aim(&w->kept, x, err);
 }
 
-/* m, of the flesh in itself */
+/* Does the rig lead the vertex and all that it presses on? */
+static bool held_apart(const worker *w, const su_contact_pair *pair)
+{
+    const int32_t *number = w->of->body.number, *corner = w->of->contact.surface + 3 * (int64_t)pair->triangle;
+    return number[pair->vertex] < 0 && number[corner[0]] < 0 && number[corner[1]] < 0 && number[corner[2]] < 0;
+}
+
 static su_status measure_depth(worker *w, su_error *err)
 {
     const su_contact_pair *pairs;
     int64_t count;
-    w->frame.deepest = 0;
+    w->frame.deepest = w->frame.deepest_held = 0;
     if (!w->finder) return SU_OK;
     SU_TRY(su_contact_find(w->finder, w->x, &pairs, &count, err));
-    for (int64_t k = 0; k < count; k++) w->frame.deepest = fmax(w->frame.deepest, pairs[k].depth - pairs[k].allowed);
+    for (int64_t k = 0; k < count; k++) {
+        double *deepest = held_apart(w, pairs + k) ? &w->frame.deepest_held : &w->frame.deepest;
+        *deepest = fmax(*deepest, pairs[k].depth - pairs[k].allowed);
+    }
     return SU_OK;
 }
 

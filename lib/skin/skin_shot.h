@@ -33,7 +33,9 @@ typedef struct su_skin_frame {
     double elastic;
     int steps, status; /* 0; 1: contacts did not settle; 3: no equilibrium, u is 0 */
     int64_t springs;   /* contacts that press */
-    double deepest;    /* m, of contacts with itself at the end; 0 without --self-contact */
+    /* m, of contacts with itself at the end: of flesh that can give way, and of what the rig holds inside each other; 0
+     * without --self-contact */
+    double deepest, deepest_held;
 } su_skin_frame;
 
 typedef struct su_skin_shot su_skin_shot;

@@ -26,8 +26,8 @@ typedef struct job {
     int rest;          /* of --rest */
     bool clean;        /* --poses */
     su_poses poses;
-    double deepest;   /* m, over all frames */
-    int64_t contacts; /* the most at once */
+    double deepest, deepest_held; /* m, over all frames */
+    int64_t contacts;             /* the most at once */
     const char *frames;
     int64_t from, to; /* of --frames */
     su_forces_files forces;
@@ -92,14 +92,28 @@ static su_status load_poses(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* What a frame or a pose has of contacts, into those of all. */
+static void count_contacts(job *j, const su_skin_frame *frame)
+{
+    if (frame->deepest > j->deepest) j->deepest = frame->deepest;
+    if (frame->deepest_held > j->deepest_held) j->deepest_held = frame->deepest_held;
+    if (frame->springs > j->contacts) j->contacts = frame->springs;
+}
+
+static void tell_contacts(su_tool *tool, const job *j)
+{
+    su_stats_integer(tool, "contacts", j->contacts);
+    su_stats_number(tool, "deepest_m", j->deepest);
+    su_stats_number(tool, "deepest_held_m", j->deepest_held);
+}
+
 /* A pose's skin after its flesh was pushed out of itself; the neutral one stays. */
 static su_status keep_pose(void *context, int64_t i, const su_skin_frame *result, su_error *err)
 {
     job *j = context;
     su_poses *poses = &j->poses;
     double *skin = poses->shapes + 3 * poses->nbar * i;
-    if (result->deepest > j->deepest) j->deepest = result->deepest;
-    if (result->springs > j->contacts) j->contacts = result->springs;
+    count_contacts(j, result);
     if (result->status != SU_STATUS_OK)
         su_warn(j->tool, "pose %lld: %s", (long long)i,
                 result->status == SU_STATUS_FAILED ? "no equilibrium; left as it was" : "contacts do not settle");
@@ -140,8 +154,7 @@ static su_status clean_poses(su_tool *tool, job *j)
     SU_TRY(su_rbf_train(poses->m, poses->s, params, poses->param_scale, rbf, err));
     poses->a = poses->m;
     poses->psd_params = params, poses->psd_shapes = shapes, poses->psd_rbf = rbf;
-    su_stats_integer(tool, "contacts", j->contacts);
-    su_stats_number(tool, "deepest_m", j->deepest);
+    tell_contacts(tool, j);
     su_note(tool, "%lld poses, at most %lld contacts in one, %.3g m deep at the end", (long long)poses->m,
             (long long)j->contacts, j->deepest);
     json_t *meta = su_tool_meta(tool, su_poses_schema.kind, su_poses_schema.version, tool->inputs.items, 3);
@@ -181,8 +194,7 @@ static su_status keep_frame(void *context, int64_t frame, const su_skin_frame *r
     memcpy(sim->u + k * 3 * sim->n, result->u, (size_t)(3 * sim->n) * sizeof *sim->u);
     memcpy(sim->weights + k * sim->m, result->w, (size_t)sim->m * sizeof *sim->weights);
     sim->energy[3 * k + 1] = result->elastic;
-    if (result->deepest > j->deepest) j->deepest = result->deepest;
-    if (result->springs > j->contacts) j->contacts = result->springs;
+    count_contacts(j, result);
     sim->iterations[k] = result->steps, sim->status[k] = result->status;
     return su_progress_update(&j->tool->progress, (double)++j->done / (double)sim->F, err);
 }
@@ -212,10 +224,10 @@ static su_status report(su_tool *tool, const job *j, const su_pose_counts *count
     char text[256];
     double frames = (double)counts->stiffness;
     su_stats_integer(tool, "frames", j->sim.F);
-    su_stats_integer(tool, "contacts", j->contacts);
-    su_stats_number(tool, "deepest_m", j->deepest);
+    tell_contacts(tool, j);
     if (j->self_contact)
-        su_detail(tool, "at most %lld contacts at once, %.3g m deep", (long long)j->contacts, j->deepest);
+        su_detail(tool, "at most %lld contacts at once, %.3g m deep; the rig holds parts %.3g m inside each other",
+                  (long long)j->contacts, j->deepest, j->deepest_held);
     su_stats_integer(tool, "solves", counts->solves);
     su_stats_integer(tool, "cg_iterations", counts->iterations);
     su_stats_integer(tool, "interior_solves", counts->interior_solves);
