@@ -1,5 +1,5 @@
-/* A block matrix in single precision, for products that a solver can have inexact: half the bytes, and blocks by columns,
- * so that a block is three loads of four numbers. */
+/* A block matrix in single precision, for products that a solver can have inexact: half the bytes, and blocks by
+ * columns, so that a block is three loads of four numbers. */
 #ifndef SU_LINALG_SINGLE_BLOCKS_H
 #define SU_LINALG_SINGLE_BLOCKS_H
 

@@ -1,6 +1,6 @@
 /* Incomplete Cholesky factors of symmetric positive definite block matrices, without fill: A ~ L D L' with unit lower L
- * of 3 x 3 blocks on A's own pattern. Three digits of L are kept (linalg/bfloat16.h): preconditioners are read more than
- * they are trusted. */
+ * of 3 x 3 blocks on A's own pattern. Three digits of L are kept (linalg/bfloat16.h): preconditioners are read more
+ * than they are trusted. */
 #ifndef SU_SKIN_INCOMPLETE_H
 #define SU_SKIN_INCOMPLETE_H
 
@@ -17,8 +17,9 @@ void su_incomplete_free(su_incomplete *factor);
 double su_incomplete_shift(const su_incomplete *factor);
 /* out (to - from,9): the rotations Q (to - from,9) of the rows, as su_incomplete_solve reads them. */
 void su_incomplete_order_turns(const su_incomplete *factor, const double *Q, float *out);
-/* z = Q (L D L')^-1 Q' r for the rows [from, to): r, z (to - from,3) from the first of them, z may be r. turns: Q in the
- * factor's order, of the above; NULL: none. work: SU_INCOMPLETE_STRIDE (to - from) floats. Threads may share the factor.
+/* z = Q (L D L')^-1 Q' r for the rows [from, to): r, z (to - from,3) from the first of them, z may be r. turns: Q in
+ * the factor's order, of the above; NULL: none. work: SU_INCOMPLETE_STRIDE (to - from) floats. Threads may share the
+ * factor.
  */
 enum { SU_INCOMPLETE_STRIDE = 4 };
 void su_incomplete_solve(const su_incomplete *factor, const float *turns, const double *r, double *z, float *work);
