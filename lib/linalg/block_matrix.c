@@ -84,12 +84,6 @@ void su_blocks_add_product(const su_blocks *A, int64_t from, int64_t to, int64_t
     }
 }
 
-void su_blocks_multiply(const su_blocks *A, const double *x, double *y)
-{
-    memset(y, 0, (size_t)(3 * A->rows) * sizeof *y);
-    su_blocks_add_product(A, 0, A->rows, 0, A->rows, 1, x, y);
-}
-
 /* Of a row among those that are listed. */
 static int32_t place_of(const int32_t *position, int64_t row) { return position ? position[row] : (int32_t)row; }
 

@@ -26,8 +26,6 @@ int64_t su_blocks_find(const su_blocks *blocks, int64_t row, int32_t column);
 /* y += factor A x over rows [from, to) and columns [low, high); x, y (rows,3). */
 void su_blocks_add_product(const su_blocks *A, int64_t from, int64_t to, int64_t low, int64_t high, double factor,
                            const double *x, double *y);
-/* y = A x */
-void su_blocks_multiply(const su_blocks *A, const double *x, double *y);
 /* Lower triangle by columns, as factorizations want it, of the rows listed: position[row] >= 0 is its place among
  * `count`, -1: left out; NULL: all as they stand. Values are A's. *source (entries of out; NULL: not wanted): entry of
  * A times 9 plus place in the block that each value was taken from. Caller frees both. */

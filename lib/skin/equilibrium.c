@@ -24,7 +24,7 @@ static const double QUADRATIC = 0.01;
  * diagonal where steps end there), with 4 to 2e-6. */
 static const double UNEVEN = 8;
 
-/* Of a way, however much the last two were in each other's. */
+/* At least so much of each way is gone. */
 static const double LEAST_RELAXED = 0.1;
 
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
@@ -39,18 +39,25 @@ typedef struct state {
     bool keeps;                     /* contacts are met and kept */
     double *x, *trial;              /* (n,3) */
     double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
-    double *met, *way, *last; /* (count,3): where contacts were met, the way from there and from the place before */
-    double relaxation;        /* of the ways; 0: none yet */
+    double *met,
+        *way; /* (count,3): where contacts were met last, and the way that led on from where they were before */
+    double relaxation; /* of that way; 0: none yet */
     su_arena arena;
 } state;
 
 static bool take(state *s)
 {
-    double **vectors[] = {&s->force, &s->total, &s->d, &s->Kd, &s->met, &s->way, &s->last};
+    double **vectors[] = {&s->force, &s->total, &s->d, &s->Kd, &s->met, &s->way};
     bool good = (s->trial = su_arena_alloc(&s->arena, 3 * s->body->n, sizeof(double))) != NULL;
-    for (int k = 0; k < 7; k++)
+    for (int k = 0; k < 6; k++)
         good = (*vectors[k] = su_arena_alloc(&s->arena, 3 * s->body->count, sizeof(double))) && good;
     return good;
+}
+
+/* Coordinate i of the free vertices, in place of those of all at x. */
+static double at_free(const state *s, const double *x, int64_t i)
+{
+    return x[3 * (int64_t)s->body->vertex[i / 3] + i % 3];
 }
 
 /* to = x + step d */
@@ -83,11 +90,11 @@ static void relax(state *s)
 {
     int64_t size = 3 * s->body->count;
     double along = 0, square = 0;
-    memcpy(s->last, s->way, (size_t)size * sizeof *s->last);
     for (int64_t i = 0; i < size; i++) {
-        s->way[i] = s->x[3 * (int64_t)s->body->vertex[i / 3] + i % 3] - s->met[i];
-        double change = s->way[i] - s->last[i];
-        along += s->last[i] * change, square += change * change;
+        double last = s->way[i];
+        s->way[i] = at_free(s, s->x, i) - s->met[i];
+        double change = s->way[i] - last;
+        along += last * change, square += change * change;
     }
     double factor = s->relaxation > 0 && along < 0 ? -s->relaxation * along / square : 1; /* ways grow: all of them */
     s->relaxation = fmax(LEAST_RELAXED, fmin(factor, 1));
@@ -100,9 +107,12 @@ static void relax(state *s)
 /* The contacts at x, met for the n-th time. */
 static su_status meet(state *s, int n, su_pose_solve *solve, double *energy, su_error *err)
 {
-    if (s->keeps && n > ANEW_MEETINGS) relax(s);
-    for (int64_t i = 0; i < 3 * s->body->count; i++) s->met[i] = s->x[3 * (int64_t)s->body->vertex[i / 3] + i % 3];
-    if (s->keeps) SU_TRY(s->contacts->meet(s->contacts->context, s->x, n <= ANEW_MEETINGS, err));
+    const bool anew = n <= ANEW_MEETINGS;
+    if (s->keeps) {
+        if (!anew) relax(s);
+        for (int64_t i = 0; i < 3 * s->body->count; i++) s->met[i] = at_free(s, s->x, i);
+        SU_TRY(s->contacts->meet(s->contacts->context, s->x, anew, err));
+    }
     return find(s, s->x, solve, energy, err);
 }
 
@@ -134,11 +144,7 @@ static su_status search(state *s, su_pose_solve *solve, double *energy, taken *o
 /* d = x - rest over the free vertices, Kd = K d */
 static void displace(state *s, const double *rest)
 {
-    for (int64_t k = 0; k < s->body->count; k++)
-        for (int c = 0; c < 3; c++) {
-            int64_t i = 3 * (int64_t)s->body->vertex[k] + c;
-            s->d[3 * k + c] = s->x[i] - rest[i];
-        }
+    for (int64_t i = 0; i < 3 * s->body->count; i++) s->d[i] = at_free(s, s->x, i) - at_free(s, rest, i);
     su_pose_solver_multiply(s->solver, s->d, s->Kd);
 }
 

@@ -3,9 +3,10 @@
  *   volume   conjugate gradients on all vertices behind Q (L L')^-1 Q', L incomplete of K(0), Q the rotation of each
  *            vertex (SP section 7)
  *   surface  on the boundary alone (SP sections 5 and 6): K_bb - K_bi Q (L_i L_i')^-1 Q' K_ib + C for the matrix,
- * behind the incomplete factor of a sparse K_b(0), turned; the interior follows exactly kept     conjugate gradients on
- * all vertices behind the full factor of K(0), in single precision, turned coupled  conjugate gradients on all vertices
- * behind both factors of `surface`: they precondition and decide nothing
+ *            behind the incomplete factor of a sparse K_b(0), turned; the interior follows exactly
+ *   kept     conjugate gradients on all vertices behind the full factor of K(0), three digits of it, turned
+ *   coupled  conjugate gradients on all vertices behind both factors of `surface`, which precondition and decide
+ *            nothing
  */
 #ifndef SU_SKIN_POSE_SOLVER_H
 #define SU_SKIN_POSE_SOLVER_H

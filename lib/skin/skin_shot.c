@@ -255,7 +255,7 @@ static su_status meet_contacts(void *context, const double *x, bool anew, su_err
 }
 
 /* Does the rig lead the vertex and all that it presses on? */
-static bool held_apart(const worker *w, const su_contact_pair *pair)
+static bool held_by_rig(const worker *w, const su_contact_pair *pair)
 {
     const int32_t *number = w->of->body.number, *corner = w->of->contact.surface + 3 * (int64_t)pair->triangle;
     return number[pair->vertex] < 0 && number[corner[0]] < 0 && number[corner[1]] < 0 && number[corner[2]] < 0;
@@ -269,7 +269,7 @@ static su_status measure_depth(worker *w, su_error *err)
     if (!w->finder) return SU_OK;
     SU_TRY(su_contact_find(w->finder, w->x, &pairs, &count, err));
     for (int64_t k = 0; k < count; k++) {
-        double *deepest = held_apart(w, pairs + k) ? &w->frame.deepest_held : &w->frame.deepest;
+        double *deepest = held_by_rig(w, pairs + k) ? &w->frame.deepest_held : &w->frame.deepest;
         *deepest = fmax(*deepest, pairs[k].depth - pairs[k].allowed);
     }
     return SU_OK;
