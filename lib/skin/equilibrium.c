@@ -39,9 +39,9 @@ typedef struct state {
     bool keeps;                     /* contacts are met and kept */
     double *x, *trial;              /* (n,3) */
     double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
-    double *met,
-        *way; /* (count,3): where contacts were met last, and the way that led on from where they were before */
-    double relaxation; /* of that way; 0: none yet */
+    double *met;                    /* (count,3): where contacts were met last */
+    double *way;                    /* (count,3): the way that led on from where they were met before */
+    double relaxation;              /* of that way; 0: none yet */
     su_arena arena;
 } state;
 
@@ -54,7 +54,7 @@ static bool take(state *s)
     return good;
 }
 
-/* Coordinate i of the free vertices, in place of those of all at x. */
+/* Number i of the free vertices' (count,3) out of x (n,3). */
 static double at_free(const state *s, const double *x, int64_t i)
 {
     return x[3 * (int64_t)s->body->vertex[i / 3] + i % 3];
