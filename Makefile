@@ -12,10 +12,12 @@
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/site-functions
+CXX := $(if $(filter clang%,$(notdir $(CC))),clang++,$(CXX))
 CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,$(if $(COVERAGE),-O1 -g,-O2 -g))
 PKG_CONFIG ?= pkg-config
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wvla
+C_WARN := -Wstrict-prototypes -Wmissing-prototypes
 BUILD := build/$(if $(COVERAGE),coverage,$(if $(FUZZ),fuzz,$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default))))
 BIN := $(if $(filter build/default,$(BUILD)),bin,$(BUILD)/bin)
 comma := ,
@@ -25,11 +27,13 @@ SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-li
 # Threads count as well, and children that end by _exit (core/child.c).
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic -DSU_COVERAGE,$(SANFLAGS))
 # The same objects go into the shared library, which shows what its headers declare and nothing else.
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp -fPIC -fvisibility=hidden $(WARN) $(C_WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
+# What lies between a C++ library and us. Its headers are not held to our warnings.
+ALL_CXXFLAGS = -std=c++17 -fPIC -fvisibility=hidden -Wall -Wextra $(CFLAGS) $(SANFLAGS) -Ilib $(CPPFLAGS)
 
 # Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
-PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
-LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp draco
+LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lstdc++ -lm
 RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
 OBJCOPY ?= objcopy
 
@@ -40,6 +44,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # Fuzzers call readers: what stands above these folders would take most of the build (docs/design.md, section 2).
 LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/* rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
+LIB_CXX := $(wildcard lib/*/*/*.cpp)
 # What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
 RUNTIME_C := $(wildcard lib/runtime/supple_*.c)
 RUNTIME_H := lib/runtime/supple_runtime.h lib/runtime/supple_clip.h
@@ -64,8 +69,8 @@ SONAME := libsupple-runtime.so.$(call api,MAJOR)
 SHARED := $(BUILD)/$(SONAME).$(call api,MINOR)
 VERSION := $(shell sed -n 's/^.define SU_VERSION "\(.*\)"/\1/p' lib/core/tool.h)
 SCRIPTS := $(wildcard scripts/supple-*)
-object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
+object = $(patsubst %.c,$(BUILD)/%.o,$(patsubst %.cpp,$(BUILD)/%.o,$(1)))
+SOURCES := $(LIB_C) $(LIB_CXX) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
 all: $(LIB) $(RUNTIME) $(SHARED) $(PROGRAMS)
 
@@ -81,7 +86,7 @@ deps:
 objects: $(call object,$(SOURCES))
 
 # Objects depend on the flags they were made with.
-FLAGS_NOW := $(CC) $(ALL_CFLAGS)
+FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(CXX) $(ALL_CXXFLAGS)
 $(BUILD)/flags: force
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
@@ -90,6 +95,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.cpp $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(CXX) $(ALL_CXXFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
 $(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o $(BUILD)/lib/io/expand.o $(BUILD)/lib/io/frame_window.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
@@ -101,7 +111,7 @@ $(BUILD)/lib/fem/tet_lanes.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/li
 $(BUILD)/lib/geometry/rotation_lanes.o: CFLAGS += -Wno-psabi
 $(BUILD)/lib/estimate/reduced_motion.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3)
 
-$(LIB): $(call object,$(LIB_C))
+$(LIB): $(call object,$(LIB_C) $(LIB_CXX))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -159,7 +169,7 @@ $(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) 
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
--include $(patsubst %.c,$(BUILD)/%.d,$(SOURCES))
+-include $(patsubst %.o,%.d,$(call object,$(SOURCES)))
 
 # ---- the page of supple report: three.js and uPlot from the npm registry; nothing else needs npm ----
 

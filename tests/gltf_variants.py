@@ -287,7 +287,8 @@ def draco(faces, arrays):
     kinds = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "f4": 9}
     n = len(arrays[0][1])
     out = b"DRACO" + struct.pack("<BBBBH", 2, 2, 1, 0, 0) + varint(len(faces)) + varint(n) + b"\1"      # indices as they are
-    out += faces.astype("<u1" if n < 256 else "<u2").tobytes() + b"\1" + varint(len(arrays))
+    out += faces.astype("<u1" if n < 256 else "<u2").tobytes() if n < 65536 else b"".join(varint(int(v)) for v in faces.ravel())
+    out += b"\1" + varint(len(arrays))
     for k, (what, a) in enumerate(arrays):
         out += struct.pack("<BBBB", what, kinds[a.dtype.str[1:]], a.shape[1], 0) + varint(k)
     out += b"\0" * len(arrays)      # values as they are
@@ -424,7 +425,7 @@ def character(path, weights="f4", quantized=False, filtered=False, how=None, spa
     else:
         given["TEXCOORD_0"], given["COLOR_0"] = f.add(single(skin["uv"])), f.add(single(skin["color"]))
     body = {"attributes": given, "targets": [{"POSITION": shape}], "material": 0,
-            "indices": f.add(skin["faces"].astype("<u2").reshape(-1, 1), mode="RAW" if packed else "TRIANGLES")}
+            "indices": f.add(skin["faces"].astype("<u2" if len(skin["points"]) < 65536 else "<u4").reshape(-1, 1), mode="RAW" if packed else "TRIANGLES")}
     meshes = [{"primitives": [body], "extras": {"targetNames": ["swell"]}}]
     nodes = [{"name": "j%d" % k, "translation": [0, 0.75 if k else 0, 0], "children": [k + 1] if k < 4 else []} for k in range(5)]
     nodes += [{"name": "tube", "mesh": 0, "skin": 0}]

@@ -151,7 +151,8 @@ int main(int argc, char **argv)
         OPolyMesh body(off, "body", film);
         fill<OPolyMesh, OPolyMeshSchema::Sample>(body, 0, 1, even(f, f, 4));
         const struct { const char *name; std::vector<int32_t> faces; bool alone; } sets[] = {
-            {"skinSG", {0, 1, 2}, true}, {"nailSG", {3, 5}, true}, {"front", {4, 4}, false}, {"wide", {1, 3, 4}, false}};
+            {"skinSG", {0, 1, 2}, true}, {"nailSG", {3, 5}, true}, {"front", {4, 4}, false},
+            {"wide", {1, 3, 4}, false}};
         for (const auto &s : sets) {
             OFaceSet &set = body.getSchema().createFaceSet(s.name);
             set.getSchema().set(OFaceSetSchema::Sample(Int32ArraySample(s.faces)));

@@ -1,6 +1,6 @@
-/* Prints what Alembic's own library reads of a cache as JSON, for scripts/check-formats: a list of polygon meshes with name, times
- * (s), points in the world at every sample, counts, indices, uv and normals (of the first sample) a corner. No part of the build;
- * where the library is installed: c++ -o read_alembic tests/read_alembic.cpp -lAlembic -lImath */
+/* Prints what Alembic's own library reads of a cache as JSON, for scripts/check-formats: a list of polygon meshes with
+ * name, times (s), points in the world at every sample, counts, indices, uv and normals (of the first sample) a corner.
+ * No part of the build; where the library is installed: c++ -o read_alembic tests/read_alembic.cpp -lAlembic -lImath */
 #include <Alembic/AbcCoreOgawa/All.h>
 #include <Alembic/AbcGeom/All.h>
 

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 LC_ALL=C
 
 pages() { (cd "$1" && ls ./*.md docs/*.md docs/notes/*.md 2>/dev/null | sed 's|^\./||'); }
-sources() { (cd "$1" && find lib tools tests bench scripts examples -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' \) \
+sources() { (cd "$1" && find lib tools tests bench scripts examples -type f \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.sh' -o -name '*.py' -o -name '*.mk' \) \
     2>/dev/null | grep -v '^tests/test_documents\.sh$' | sort); }
 
 # Numbers in citations "PAGE, WORD 3", "PAGE, WORDs 6 and 7", "... 9, 10" or "... 12 to 14" in code and pages, as lines

@@ -71,6 +71,25 @@ for name, twin in twins.items():
 PY
 ok $? "frames keep their numbers; UV, colours, triangles, parts and blend shapes are the same in all"
 
+# Indices of more than sixteen bits are packed in another way.
+mkdir many && "$python" - "$here" <<'PY' && supple import -q many/float.glb --progress none -o many/float.npz && supple import -q many/draco.glb --progress none -o many/draco.npz &&
+import sys
+sys.path.insert(0, sys.argv[1])
+import gltf_variants
+gltf_variants.RINGS, gltf_variants.FRAMES = 8300, 2
+gltf_variants.character("many/float.glb")
+gltf_variants.character("many/draco.glb", packed=True)
+PY
+    "$python" - <<'PY'
+import numpy as np
+a, b = (np.load(f"many/{name}.npz") for name in ("float", "draco"))
+def turned(faces):
+    f = faces.reshape(-1, 3)
+    return np.take_along_axis(f, (f.argmin(1)[:, None] + [0, 1, 2]) % 3, 1)
+assert len(b["source_vertex"]) > 65536 and (a["points"] == b["points"]).all() and (turned(a["face_indices"]) == turned(b["face_indices"])).all()
+PY
+ok $? "Draco with more than 65,536 vertices"
+
 cp float.glb float.vrm && cp float.glb renamed.bin && supple import -q float.vrm --progress none -o vrm.npz && supple import -q renamed.bin --progress none -o bin.npz &&
     "$python" -c 'import numpy as np; a, b, c = (np.load(f)["points"] for f in ("float.glb.npz", "vrm.npz", "bin.npz")); assert (a == b).all() and (a == c).all()'
 ok $? "a VRM is a GLB, and a GLB is known by its first bytes"

@@ -41,7 +41,7 @@ programs_only='core/tool.h'
 # A module is a .c and a .h of one name; NAME_internal.h, which files of its folder share, belongs to NAME.
 cat >includes.awk <<'AWK'
 function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
-function module(path) { sub(/\.[ch]$/, "", path); sub(/_internal$/, "", path); return path }
+function module(path) { sub(/\.([ch]|cpp)$/, "", path); sub(/_internal$/, "", path); return path }
 function plain(path) { while (path ~ /[^\/.]\/\.\.\//) sub(/[^\/]+\/\.\.\//, "", path); return path }
 function area(path) { path = folder(path); sub(/^lib\//, "", path); return path }
 function problem(kind, what) { printf "%s\t%s:%d: %s\n", kind, FILENAME, FNR, what }
@@ -107,7 +107,7 @@ AWK
 
 # includes TREE: what is wrong with its includes, and its edges, into the file `found`.
 includes() {
-    (cd "$1" && find lib tools -name '*.[ch]' | LC_ALL=C sort) >list
+    (cd "$1" && find lib tools -name '*.[ch]' -o -name '*.cpp' | LC_ALL=C sort) >list
     (cd "$1" && awk -v order="$folder/order" -v list="$folder/list" -v only="$programs_only" -f "$folder/includes.awk" "$folder/order" "$folder/list" \
         $(cat "$folder/list")) >found
     grep '^edge' found | cut -f 2- | awk -f circle.awk >circle
@@ -120,7 +120,7 @@ nothing "the order has a line for each folder, and no circle" "$(of_kind order)"
 nothing "no folder includes one that it may not" "$(of_kind layer)"
 nothing "no modules include each other in a circle" "$(cat circle)"
 # Its order depends on the C library, and on whether there is memory.
-nothing "nothing is sorted by qsort (core/order.h)" "$(cd "$root" && grep -rnw 'qsort *(' lib tools --include='*.[ch]')"
+nothing "nothing is sorted by qsort (core/order.h)" "$(cd "$root" && grep -rnw 'qsort *(' lib tools --include='*.[ch]' --include='*.cpp')"
 check "docs/design.md has the same order" "$(grep -c . order >lines; grep -F -x -c -f order "$root/docs/design.md" | cmp -s - lines; echo $?)" \
     "not in docs/design.md: $(grep -F -x -v -f "$root/docs/design.md" order | tr '\n' ';')"
 
@@ -129,7 +129,7 @@ check "docs/design.md has the same order" "$(grep -c . order >lines; grep -F -x 
 # Lines are "- `name`, `name`: what for" under "## folder".
 tree_names() { awk '/^## / { at = $2 } /^- `/ { line = $0; text = $0; sub(/^[^:]*: */, "", text); if ($0 !~ /: ./) next
     sub(/`:.*/, "", line); n = split(line, part, "`"); for (i = 2; i <= n; i += 2) print "lib/" at "/" part[i] }' "$1" | LC_ALL=C sort; }
-tree_files() { (cd "$1" && find lib -name '*.[ch]' | sed 's/\.[ch]$//' | LC_ALL=C sort -u); }
+tree_files() { (cd "$1" && find lib -name '*.[ch]' -o -name '*.cpp' | sed -E 's/\.([ch]|cpp)$//' | LC_ALL=C sort -u); }
 tree_names "$root/docs/tree.md" >named
 tree_files "$root" >there
 nothing "docs/tree.md says what each file of lib/ is for" "$(LC_ALL=C comm -13 named there)"
@@ -201,7 +201,7 @@ check "libsupple-runtime.a has supple_runtime.h's functions" "$(sed -n 's/^[a-z]
 
 limit=$(sed -n 's/^ColumnLimit: *//p' "$root/.clang-format")
 long_lines() {
-    (cd "$1" && find . -name build -prune -o -name '*.[ch]' -print | LC_ALL=C sort | LC_ALL=C xargs awk -v limit="$2" \
+    (cd "$1" && find . -name build -prune -o \( -name '*.[ch]' -o -name '*.cpp' \) -print | LC_ALL=C sort | LC_ALL=C xargs awk -v limit="$2" \
         '{ gsub(/[\200-\277]/, "") } length($0) > limit { printf "%s:%d: %d columns\n", substr(FILENAME, 3), FNR, length($0) }')
 }
 nothing "no line of C has more than $limit columns" "$(long_lines "$root" "$limit")"
