@@ -24,8 +24,7 @@
 #   IMPORT_FILES POSES_FILES MESH_FILES MODES_FILES SIM_FILES ...  files that options of a stage name (sculpts, paint, parameters, forces), as words of the
 #                shell: changing one makes that stage again
 #   GRAVITY_FLAGS --gravity and --gravity-mode of modes, sim and fullsim: shots are trained with what they are simulated with
-#   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
-#                and derivatives)
+#   MODES_SHOTS  shots whose motion one basis is made for, too  (default: all of CLIPS; empty: none)
 #   CLEAN_POSES  1: example poses are pushed out of themselves before the fit (docs/skin.md)  (default: as the rig has them)
 #   BOUND        a shot with a frame whose error is above it is that of the full space; 0: none is; none: errors are not
 #                found either  (default: 3%)
@@ -112,7 +111,7 @@ supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(
 # What else of the variables a stage's results depend on.
 supple-depends-IMPORT = $(CUT_FLAGS)
 supple-depends-FIT = $(POSES)
-supple-depends-MODES = $(GRAVITY_FLAGS) $(POSES) $(BASIS) $(MODES_SHOTS) $(SELF_CONTACT)
+supple-depends-MODES = $(POSES) $(BASIS) $(if $(filter one,$(BASIS)),$(GRAVITY_FLAGS) $(MODES_SHOTS) $(SELF_CONTACT))
 supple-depends-REFINE = $(POSES_BOUND)
 supple-depends-CONTACT = $(SELF_CONTACT)
 supple-depends-SIM = $(GRAVITY_FLAGS) $(BOUND) $(SELF_CONTACT) $(BASIS)
@@ -149,7 +148,6 @@ $(supple-anims): %.anim.npz: $(supple-flags)/IMPORT $(supple-flags)/CLIP.%
 	$(call supple-run,import,$(call supple-quote,$(call supple-source,$*)) $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(strip $(IMPORT_FLAGS) $(CUT_FLAGS)))
 
 ifeq ($(strip $(MODEL)),)
-supple-modes-flags = $(GRAVITY_FLAGS) $(if $(supple-contact),--self-contact $(SELF_CONTACT)) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
 # With POSES, each pose is a job of its own and align collects them.
 supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
 
@@ -202,22 +200,18 @@ $(supple-motion): $(CHARACTER).poses.npz $(supple-flags)/MOTION $(supple-anims)
 	$(call supple-run,motion,$(supple-inputs) $(MOTION_FLAGS))
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-motion) $(supple-flags)/MODES $(MODES_SHOTS)
-	$(call supple-run,modes,$*.tet.npz $*.fit.npz --motion $(supple-motion) $(supple-modes-flags))
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz --motion $(supple-motion) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS)) \
+	    $(GRAVITY_FLAGS) $(if $(supple-contact),--self-contact $(SELF_CONTACT)) $(MODES_FLAGS))
 else ifeq ($(BASIS),skinning)
 %.skinning.npz: %.tet.npz %.fit.npz %.poses.npz $(supple-flags)/MODES
 	$(call supple-run,modes,--kind skinning $(supple-inputs) $(MODES_FLAGS))
 else
-%.modes.npz: %.tet.npz %.fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
-	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
+%.modes.npz: %.tet.npz %.fit.npz $(supple-flags)/MODES
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(MODES_FLAGS))
 
 ifneq ($(POSES),)
-# Shots are played once for all of them.
-supple-played := $(if $(strip $(MODES_SHOTS)),$(CHARACTER).played.npz)
-$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS) $(supple-played)
-	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(supple-played:%=--played %) $(supple-modes-flags))
-
-$(supple-played): $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
-	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --play $(supple-modes-flags))
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(MODES_FLAGS))
 endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) $(supple-flags)/ALIGN $(supple-anims)
@@ -242,7 +236,7 @@ supple-refined := $(foreach kind,poses fit modes basis,$(CHARACTER).$(kind).npz)
 $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,$(supple-flags)/$(stage)) $(supple-anims)
 	$(subst -o $@,-o $(CHARACTER),$(subst refine.$@.json,refine.$(CHARACTER).basis.npz.json,$(call supple-run,refine,$< $(supple-anims) \
 	    --bound $(call supple-word,$(POSES_BOUND)) --poses $(call supple-word,$(POSES_FLAGS)) --fit $(call supple-word,$(FIT_FLAGS)) \
-	    --modes $(call supple-word,$(GRAVITY_FLAGS) $(MODES_FLAGS)) --final $(call supple-word,$(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))) --align $(call supple-word,$(ALIGN_FLAGS)) \
+	    --modes $(call supple-word,$(MODES_FLAGS)) --align $(call supple-word,$(ALIGN_FLAGS)) \
 	    $(REFINE_FLAGS))))
 endif
 
@@ -320,7 +314,7 @@ clean:
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) $(CLIPS:%=%.skin.bin) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
 	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) \
-	    $(supple-fits) $(supple-played) $(POSES:%=$(CHARACTER).modes.%.npz))
+	    $(supple-fits) $(POSES:%=$(CHARACTER).modes.%.npz))
 
 .PHONY: all clean supple-farm supple-first
 .DELETE_ON_ERROR:

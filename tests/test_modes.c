@@ -4,8 +4,6 @@
 #include "linalg/principal.h"
 #include "reduce/modes/modes.h"
 
-#include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -453,74 +451,6 @@ static void test_balanced_pca(void **unused)
     }
 }
 
-/* ||K Phi q - f|| / ||f|| of the static problem K u = M a solved within the modes. */
-static double static_residual(const body *b, int64_t r, const double *modes, const double *a)
-{
-    const su_elastic *e = &b->elastic;
-    int64_t size = e->pattern.size, n = b->box.n;
-    su_error err = {0};
-    su_sparse K;
-    double *phi = calloc((size_t)(r * size), sizeof *phi), *product = calloc((size_t)(r * size), sizeof *product);
-    double *f = calloc((size_t)size, sizeof *f), *u = calloc((size_t)size, sizeof *u), gram[400], q[20], square = 0,
-           all = 0;
-    assert_int_equal(su_sparse_clone_pattern(&e->pattern, &K, &err), SU_OK);
-    su_elastic_stiffness(e, b->box.vertices, 0, &K, 1);
-    for (int64_t d = 0; d < size; d++) {
-        int64_t v = e->free_vertex[d / 3];
-        f[d] = e->mass[v] * a[3 * v + d % 3];
-        for (int64_t k = 0; k < r; k++) phi[k * size + d] = modes[3 * (k * n + v) + d % 3];
-    }
-    for (int64_t k = 0; k < r; k++) su_sparse_multiply(&K, phi + k * size, product + k * size);
-    for (int64_t i = 0; i < r; i++) {
-        q[i] = cblas_ddot((int)size, phi + i * size, 1, f, 1);
-        for (int64_t j = 0; j < r; j++)
-            gram[i * r + j] = cblas_ddot((int)size, phi + i * size, 1, product + j * size, 1);
-    }
-    assert_int_equal(LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)r, 1, gram, (int)r, q, (int)r), 0);
-    for (int64_t k = 0; k < r; k++) cblas_daxpy((int)size, q[k], product + k * size, 1, u, 1);
-    for (int64_t d = 0; d < size; d++) square += (u[d] - f[d]) * (u[d] - f[d]), all += f[d] * f[d];
-    su_sparse_free(&K);
-    free(phi), free(product), free(f), free(u);
-    return sqrt(square / all);
-}
-
-/* Modes that answer loads hold the exact static response to each of them; linear modes and derivatives alone do not. */
-static void test_responses(void **unused)
-{
-    (void)unused;
-    body b = make(8, 2, 2, 1, 0.25, 0.25, 0.3, SU_NEOHOOKEAN, true);
-    enum { LINEAR = 4, R = 10 };
-    int64_t n = b.box.n;
-    double *loads = calloc(6 * (size_t)n, sizeof *loads), *modes = malloc(3 * R * (size_t)n * sizeof *modes),
-           values[LINEAR];
-    for (int64_t v = 0; v < n; v++) {
-        loads[3 * v + 2] = 9.81;
-        for (int i = 0; i < 3; i++) loads[3 * (n + v) + i] = sin(3.0 * (double)v + i);
-    }
-    su_error err = {0};
-    su_mode_problem problem = {
-        .elastic = &b.elastic, .x = b.box.vertices, .load_count = 2, .loads = loads, .responses = 2};
-    su_mode_report report;
-    assert_int_equal(su_modes_solve(&problem, LINEAR, R, values, modes, &report, 2, &err), SU_OK);
-    check_orthonormal(&b, R, modes, 1e-10);
-    assert_true(static_residual(&b, R, modes, loads) < 1e-7);
-    assert_true(static_residual(&b, R, modes, loads + 3 * n) < 1e-7);
-
-    /* Two loads know two directions, however many are asked for. */
-    problem.responses = 5;
-    assert_int_equal(su_modes_solve(&problem, LINEAR, R, values, modes, &report, 2, &err), SU_OK);
-    check_orthonormal(&b, R, modes, 1e-10);
-    assert_true(static_residual(&b, R, modes, loads) < 1e-7);
-
-    double plain_values[LINEAR], *plain = modes_of(&b, LINEAR, R, plain_values, NULL, false);
-    assert_true(static_residual(&b, R, plain, loads) > 1e-2);
-    /* The linear modes stay as they are. */
-    for (int k = 0; k < LINEAR; k++) assert_true(values[k] == plain_values[k]);
-    for (int64_t i = 0; i < 3 * LINEAR * n; i++) assert_true(fabs(modes[i] - plain[i]) < 1e-9);
-    free(loads), free(modes), free(plain);
-    body_free(&b);
-}
-
 static void test_counts(void **unused)
 {
     (void)unused;
@@ -545,6 +475,6 @@ int main(void)
         cmocka_unit_test(test_partly_held),     cmocka_unit_test(test_basis),
         cmocka_unit_test(test_uncoupled_limbs), cmocka_unit_test(test_derivatives_in_span),
         cmocka_unit_test(test_mass_pca),        cmocka_unit_test(test_balanced_pca),
-        cmocka_unit_test(test_responses),       cmocka_unit_test(test_counts)};
+        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,14 +211,13 @@ static su_status play_shots(void *context, int threads, su_error *err)
                           .motions = 1,
                           .paths = names,
                           .anims = &made.s.anim,
-                          .most = 10,
                           .forces = true,
                           .threads = threads};
     su_played_shots played;
     su_basis basis = {0};
     su_status status;
     (void)context;
-    plan.stretch_frames = 8, plan.longest_stretch = 0, plan.run_in_frames = 1, plan.exact_every = 2;
+    plan.longest_stretch = 8, plan.run_in_frames = 1, plan.exact_every = 2;
     SU_TRY(su_shots_play(&play, &played, err));
     FAILING_MEMORY_RESULT(played.shapes, 3 * made.s.tet.n * played.count);
     SU_GO(su_motion_basis_create(&play, &played, SU_NEOHOOKEAN, 3, &basis, NULL, err));

@@ -63,7 +63,7 @@ check "bake --poses auto" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && pyt
 import json
 s = json.load(open('the pet/stats.json'))
 r = s['stages']['refine.pet.basis.npz']
-assert r['rounds'][-2]['stiffening'] <= 0.002 and r['poses'] > 2, r   # the last has the modes of the shots
+assert r['rounds'][-1]['stiffening'] <= 0.002 and r['poses'] > 2, r
 assert sorted(s['stage_seconds']) == sorted('import poses mesh refine cubature sim export'.split()), s['stage_seconds']
 "; echo $?)" "$status $(cat err)"
 touch mark

@@ -20,11 +20,8 @@ static const row table[] = {
     /* modes */
     {NUMBER(linear_share), 1.0 / 6, 1.0 / 3, "of the modes",
      "lowest linear modes of the neutral pose: small swings are theirs; a basis of folds alone locks them. One basis "
-     "that weighs energy keeps most of them anyway. With shots and a basis a pose a fifth, because the shots' own "
-     "directions follow",
+     "that weighs energy keeps most of them anyway",
      "notes/2026-11-basis.md, linear modes; notes/2026-11-27-balance.md"},
-    {NUMBER(response_share), UNUSED, 0.3, "of the modes", "principal directions of the shots' motion in a linear model",
-     "notes/2026-11-basis.md, shots in bases a pose"},
     {NUMBER(least_motion), 0.1, UNUSED, "of the median frame's norm",
      "added to each frame's norm before frames are divided by it: errors count relative to a frame's own motion, but "
      "not those of next to none",
@@ -37,41 +34,25 @@ static const row table[] = {
      "last value",
      "notes/2026-11-27-balance.md"},
     /* shots played */
-    {COUNT(frames_a_mode), UNUSED, 4, "frames a mode made of them", "so that no mode stands on single frames",
-     "chosen"},
-    {COUNT(least_frames), UNUSED, 128, "frames", "the least that are played of all shots together", "chosen"},
-    {COUNT(stretch_frames), 75, 16, "frames",
-     "played on end where not all are: with one basis 2.5 s at 30 Hz; with a basis a pose many short ones see more "
-     "poses",
-     "chosen"},
-    {COUNT(longest_stretch), 75, 0, "frames; 0: no bound",
-     "played on end where all are: long shots are cut so that threads can share them", "chosen"},
-    {COUNT(run_in_frames), 10, 4, "frames", "played before the first that counts: a third of a second to swing into",
-     "chosen"},
-    {COUNT(played_substeps), 2, 2, "steps a frame",
+    {COUNT(longest_stretch), 75, UNUSED, "frames",
+     "played on end, 2.5 s at 30 Hz: long shots are cut so that threads can share them", "chosen"},
+    {COUNT(run_in_frames), 10, UNUSED, "frames",
+     "played before the first that counts: a third of a second to swing into", "chosen"},
+    {COUNT(played_substeps), 2, UNUSED, "steps a frame",
      "coarse steps show shapes in true proportion; one makes Stop 6.1 % off, two 4.7",
      "notes/2026-11-basis.md, softer flesh"},
-    {COUNT(shape_solves), 1, 1, "solves a step", "for shapes twice the steps are worth more than a second solve",
+    {COUNT(shape_solves), 1, UNUSED, "solves a step", "for shapes twice the steps are worth more than a second solve",
      "notes/2026-11-basis.md, shots in bases a pose"},
-    {COUNT(exact_solves), 2, 2, "solves a step",
+    {COUNT(exact_solves), 2, UNUSED, "solves a step",
      "of stretches that a model is held against: one solve leads far motions elsewhere, the experiments' beam 33 % off",
      "notes/2026-11-basis.md, playing"},
-    {COUNT(exact_every), 4, 0, "stretches of a motion; 0: none",
+    {COUNT(exact_every), 4, UNUSED, "stretches of a motion",
      "one in so many is solved exactly: enough to judge a model by, and not twice the time for all", "chosen"},
-    {COUNT(soft_every), 4, 0, "stretches of a motion; 0: none",
+    {COUNT(soft_every), 4, UNUSED, "stretches of a motion",
      "one in so many has soft flesh: it moves as far as fiercer shots would move it, but costs the others",
      "notes/2026-11-basis.md, softer flesh"},
     {NUMBER(soft_stiffness), 0.4, UNUSED, "of Young's modulus",
      "of soft flesh: Stop 6.5 % without, 4.1 with 0.3, fox Run 7.5 and 8.4", "notes/2026-11-basis.md, softer flesh"},
-    {NUMBER(largest_gain), 20, 20, "times", "by which a quiet shot is enlarged at most among the others",
-     "chosen: errors are measured shot by shot, but noise is not to be learnt"},
-    /* the shots' motion in a linear model */
-    {COUNT(rehearsal_modes), UNUSED, 24, "linear modes",
-     "of the linear model: they hold what resonates, static answers the rest", "chosen"},
-    {COUNT(loads_a_response), UNUSED, 6, "frames a direction wanted", "accelerations of the rig that are looked at",
-     "chosen"},
-    {COUNT(directions_a_response), UNUSED, 2, "directions a direction wanted",
-     "leading directions of these accelerations, whose static answers join the linear model", "chosen"},
     /* places and states */
     {COUNT(frames), 0, 12, "frames of the shots", "places that tets are trained at between the poses",
      "notes/2026-11-anchors.md, errors of cubature"},
@@ -170,7 +151,6 @@ su_training_plan su_training_plan_make(const su_training_case *of)
             *(double *)((char *)&plan + table[k].offset) = value;
     }
     int64_t modes = of->modes > 0 ? of->modes : 1;
-    if (!of->one_basis && of->shots > 0) plan.linear_share = 1.0 / 5;
     plan.samples = clamp(plan.samples / modes, FEWEST, MOST);
     plan.vertex_frame_factor += modes <= FEW_MODES;
     plan.tets *= of->region_modes;

@@ -13,23 +13,17 @@ typedef struct su_training_case {
     bool one_basis;       /* for all poses; else one a pose */
     int64_t modes;        /* r, of all regions */
     int64_t region_modes; /* of the region that has most; without regions r */
-
-    int64_t shots; /* that are known, motions among them */
-
 } su_training_case;
 
 typedef struct su_training_plan {
     /* modes */
-    double linear_share, response_share;
+    double linear_share;
     double least_motion, shortest_direction;
     int64_t balance_rounds;
     /* shots played in the full space */
-    int64_t frames_a_mode, least_frames, stretch_frames, longest_stretch, run_in_frames;
+    int64_t longest_stretch, run_in_frames;
     int64_t played_substeps, shape_solves, exact_solves, exact_every, soft_every;
     double soft_stiffness;
-    double largest_gain;
-    /* the shots' motion in a linear model */
-    int64_t rehearsal_modes, loads_a_response, directions_a_response;
     /* places and states that cubature is trained at */
     int64_t frames, vertex_frame_factor, states, state_sizes;
     double state_reach;

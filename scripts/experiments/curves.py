@@ -18,8 +18,8 @@ def pairs(data):
 
 
 def flesh(lab, pair):
-    """anim of both clips, poses, tet and fit of the known one, a motion of the rig's own, and the unseen one in full. File names without
-    ending."""
+    """anim of both clips, poses, tet and a motion of the rig's own; of either rest shape the fit of the known clip and the unseen one in
+    full. File names without ending."""
     here = f"curves.{pair.name}"
     source = pair.source or f"{lab.work}/demo.glb"
     if not pair.source and not lab.has("demo.glb"):
@@ -28,47 +28,48 @@ def flesh(lab, pair):
         if not lab.has(f"{here}.{clip}.anim.npz"):
             lab.run("import", source, "--clip", clip, "-o", f"{here}.{clip}.anim.npz")
     known, unseen = (f"{here}.{clip}.anim.npz" for clip in (pair.known, pair.unseen))
-    if not lab.has(f"{here}.full.npz"):
+    if not lab.has(f"{here}.motion.npz"):
         lab.run("poses", known, "-o", f"{here}.poses.npz")
         lab.run("mesh", f"{here}.poses.npz", "--tets", TETS, "-o", f"{here}.tet.npz")
-        lab.run("fit", f"{here}.tet.npz", f"{here}.poses.npz", "--shots", known, "-o", f"{here}.fit.npz")
         lab.run("motion", f"{here}.poses.npz", known, "-o", f"{here}.motion.npz")
-        lab.run("fullsim", f"{here}.tet.npz", f"{here}.fit.npz", unseen, "--tolerance", "1e-4", "-o", f"{here}.full.npz")
+    for rest in ("turned", "posed"):
+        if not lab.has(f"{here}.{rest}.full.npz"):
+            lab.run("fit", f"{here}.tet.npz", f"{here}.poses.npz", "--shots", known, "--rest", rest, "-o", f"{here}.{rest}.fit.npz")
+            lab.run("fullsim", f"{here}.tet.npz", f"{here}.{rest}.fit.npz", unseen, "--tolerance", "1e-4", "-o", f"{here}.{rest}.full.npz")
     return here, known, unseen
 
 
-def one_basis(lab, here, known, r, name):
-    motion = f"{here}.motion.npz"
-    lab.run("modes", f"{here}.tet.npz", f"{here}.fit.npz", "--motion", motion, "--shots", known, "-r", r, "-o", f"{name}.basis.npz")
-    return ("--shots", motion, known)
+class Basis:
+    """How a model is made: its rest shape, motions of one basis (OWN, KNOWN; none: a basis a pose) and known shots, options of align,
+    cubature and sim."""
+    def __init__(self, label, rest="turned", motions=(), shots=(), align=(), cubature=(), sim=()):
+        self.label, self.rest, self.motions, self.shots, self.align, self.cubature, self.sim = label, rest, motions, shots, align, cubature, sim
 
 
-def basis_a_pose(modes, align, cubature):
-    """A recipe: options of modes (with the known shot where `known` stands), align and cubature."""
-    def make(lab, here, known, r, name):
-        fit = (f"{here}.tet.npz", f"{here}.fit.npz")
-        lab.run("modes", *fit, "-r", r, *(known if word == "known" else word for word in modes), "-o", f"{name}.modes.npz")
-        lab.run("align", *fit, f"{name}.modes.npz", *align, "-o", f"{name}.basis.npz")
-        return ("--shots", known, *cubature)
-    return make
-
-
-# label, recipe, options of sim
-BASES = (("one basis, motion of the rig's own", one_basis, ()),
-         ("derivatives", basis_a_pose((), (), ()), ()),
-         ("shots alone", basis_a_pose(("--shots", "known"), (), ()), ()),
-         ("the paper's scheme", basis_a_pose((), ("--interpolation", "linear"), ("--error", "2%")), ("--inertia", "paper")))
+OWN, KNOWN = "motion of the rig's own", "known clip"
+BASES = (Basis("one basis, motion of the rig's own", motions=(OWN,), shots=(KNOWN,)),
+         Basis("one basis, the known clip alone", motions=(KNOWN,)),
+         Basis("derivatives a pose", cubature=("--shots", KNOWN)),
+         Basis("the paper's scheme", rest="posed", align=("--interpolation", "linear"), cubature=("--error", "2%", "--shots", KNOWN),
+               sim=("--inertia", "paper")))
 
 
 def error(lab, here, known, unseen, number, r):
     """Relative error of the unseen shot with this basis."""
-    label, recipe, options = BASES[number]
-    name = f"{here}.{number}.{r}"
+    basis, name = BASES[number], f"{here}.{number}.{r}"
     if not lab.has(f"{name}.compare.json"):
-        shots = recipe(lab, here, known, r, name)
-        lab.run("cubature", f"{here}.tet.npz", f"{here}.poses.npz", f"{here}.fit.npz", f"{name}.basis.npz", *shots, "-o", f"{name}.model.npz")
-        lab.run("sim", f"{name}.model.npz", unseen, *options, "--accept", "-o", f"{name}.sim.npz")
-        lab.run("compare", f"{name}.model.npz", unseen, f"{name}.sim.npz", f"{here}.full.npz", "--stats", f"{name}.compare.json")
+        files = {OWN: f"{here}.motion.npz", KNOWN: known}
+        motions, shots, cubature = ([files.get(word, word) for word in words] for words in (basis.motions, basis.shots, basis.cubature))
+        fit = (f"{here}.tet.npz", f"{here}.{basis.rest}.fit.npz")
+        if motions:
+            lab.run("modes", *fit, "--motion", *motions, *(("--shots", *shots) if shots else ()), "-r", r, "-o", f"{name}.basis.npz")
+            cubature = ["--shots", *motions, *shots]
+        else:
+            lab.run("modes", *fit, "-r", r, "-o", f"{name}.modes.npz")
+            lab.run("align", *fit, f"{name}.modes.npz", *basis.align, "-o", f"{name}.basis.npz")
+        lab.run("cubature", fit[0], f"{here}.poses.npz", fit[1], f"{name}.basis.npz", *cubature, "-o", f"{name}.model.npz")
+        lab.run("sim", f"{name}.model.npz", unseen, *basis.sim, "--accept", "-o", f"{name}.sim.npz")
+        lab.run("compare", f"{name}.model.npz", unseen, f"{name}.sim.npz", f"{here}.{basis.rest}.full.npz", "--stats", f"{name}.compare.json")
     return lab.stats(f"{name}.compare.json")["error"]
 
 
@@ -84,17 +85,17 @@ def curves(lab: Lab):
         here, known, unseen = flesh(lab, pair)
         lab.say(f"| {pair.name}, {pair.known} → {pair.unseen} | {' | '.join(f'r = {r}' for r in SIZES)} |\n|{' --- |' * (len(SIZES) + 1)}")
         rows = []
-        for number, (label, _, _) in enumerate(BASES):
+        for number, basis in enumerate(BASES):
             rows.append([error(lab, here, known, unseen, number, r) for r in SIZES])
-            lab.say(f"| {label} | {' | '.join(f'{100 * e:.1f} %' for e in rows[-1])} |")
+            lab.say(f"| {basis.label} | {' | '.join(f'{100 * e:.1f} %' for e in rows[-1])} |")
         lab.say()
         found.append((f"{pair.name}, {pair.known} → {pair.unseen}", rows))
 
     def draw(fig):
         for k, (title, rows) in enumerate(found):
             ax = fig.add_subplot(1, len(found), k + 1)
-            for (label, _, _), row in zip(BASES, rows):
-                ax.semilogy(SIZES, [100 * e for e in row], "o-", label=label)
+            for basis, row in zip(BASES, rows):
+                ax.semilogy(SIZES, [100 * e for e in row], "o-", label=basis.label)
             plain_ticks(ax.yaxis)
             ax.set_title(title, fontsize=9), ax.set_xlabel("r"), ax.grid(alpha=0.3)
             ax.set_ylabel("relative L2 error, %") if k == 0 else None

@@ -356,8 +356,8 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     const su_shot_list shots = {.target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar},
                                 .count = set->shots.count,
                                 .paths = set->shots.items};
-    const su_training_plan plan = su_training_plan_make(
-        &(su_training_case){.modes = basis->r, .region_modes = basis->r, .shots = set->shots.count});
+    const su_training_plan plan =
+        su_training_plan_make(&(su_training_case){.modes = basis->r, .region_modes = basis->r});
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
                                (su_interpolation)set->interpolation, tool->threads, err));
     SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));

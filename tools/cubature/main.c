@@ -101,9 +101,7 @@ static void make_plan(su_tool *tool, const settings *set, job *j)
 {
     const su_training_case of = {.one_basis = su_basis_is_one(&j->basis),
                                  .modes = j->basis.r,
-                                 .region_modes = su_basis_region_modes(&j->basis),
-
-                                 .shots = set->shots.count};
+                                 .region_modes = su_basis_region_modes(&j->basis)};
     su_training_plan *plan = &j->plan;
     *plan = su_training_plan_make(&of);
     if (set->frames > 0) plan->frames = set->frames;

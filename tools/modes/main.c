@@ -97,46 +97,7 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
         su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
     }
-    if (j->loads.principal + j->loads.played.count) {
-        su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
-        su_digest_add(digest, j->loads.loads, 3 * (size_t)(j->loads.principal * n) * sizeof(double));
-        su_digest_add(digest, j->loads.played.shapes, 3 * (size_t)(j->loads.played.count * n) * sizeof(double));
-    }
     su_digest_end(digest, hex);
-    return SU_OK;
-}
-
-/* As many loads as modes that answer them; several frames played for each mode that is left. */
-static su_status shot_loads(job *j)
-{
-    const su_training_plan *plan = &j->plan;
-    int64_t most = 0, left = 0;
-    double started = su_seconds();
-    for (int64_t h = 0; h < j->setup.d; h++) {
-        int64_t shapes = j->r[h] - j->linear[h] - j->responses[h];
-        most = j->responses[h] > most ? j->responses[h] : most, left = shapes > left ? shapes : left;
-    }
-    if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
-    int64_t frames = plan->frames_a_mode * left;
-    const su_play play = {.tet = &j->tet,
-                          .fit = &j->fit,
-                          .plan = plan,
-                          .settings = &j->set->sim,
-                          .count = j->set->shots.count,
-                          .paths = j->set->shots.items,
-                          .most = left == 0 || frames > plan->least_frames ? frames : plan->least_frames,
-                          .threads = j->tool->threads,
-                          .progress = &j->tool->progress};
-    char key[33] = "";
-    if (j->set->play || j->set->played) SU_TRY(played_key(j, key));
-    if (j->set->played)
-        SU_TRY(played_read(j, key));
-    else
-        SU_TRY(su_shot_loads_create(&play, j->setup.material, most, &j->loads, &j->tool->err));
-    if (j->set->play) SU_TRY(played_write(j, key));
-    for (int64_t h = 0; h < j->setup.d; h++) /* short shots know few directions */
-        if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
-    su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
     return SU_OK;
 }
 
@@ -226,7 +187,7 @@ static su_status solve_all(job *j)
 static void report(const job *j)
 {
     su_tool *tool = j->tool;
-    double factor = 0, eigen = 0, shapes = 0, derivatives = 0, pca = 0, residual = 0, lowest = INFINITY;
+    double factor = 0, eigen = 0, derivatives = 0, pca = 0, residual = 0, lowest = INFINITY;
     for (int64_t i = 0; i < j->modes.k; i++) {
         const su_mode_report *r = &j->reports[i];
         double first = INFINITY, last = 0;
@@ -236,7 +197,7 @@ static void report(const job *j)
         }
         lowest = fmin(lowest, first);
         factor += r->seconds_factor, eigen += r->seconds_eigen;
-        shapes += r->seconds_shapes, derivatives += r->seconds_derivatives, pca += r->seconds_pca;
+        derivatives += r->seconds_derivatives, pca += r->seconds_pca;
         residual = fmax(residual, r->residual);
         if (j->reused[i]) continue;
         su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s",
@@ -251,7 +212,6 @@ static void report(const job *j)
     }
     su_stats_stage(tool, "factor", factor);
     su_stats_stage(tool, "eigen", eigen);
-    su_stats_stage(tool, "shapes", shapes);
     su_stats_stage(tool, "derivatives", derivatives);
     su_stats_stage(tool, "pca", pca);
     su_stats_number(tool, "largest_residual", residual);
@@ -288,11 +248,6 @@ static su_status make_meta(job *j)
         if (j->handles) json_array_append_new(names, json_string(j->names[h]));
     }
     json_object_set_new(meta, "linear_modes", counts);
-    if (j->loads.principal) {
-        counts = json_array();
-        for (int64_t h = 0; h < j->setup.d; h++) json_array_append_new(counts, json_integer(j->responses[h]));
-        json_object_set_new(meta, "response_modes", counts);
-    }
     if (j->handles) {
         json_object_set(meta, "region_names", names);
         json_object_set_new(meta, "eta", json_real(j->set->eta));
@@ -300,16 +255,13 @@ static su_status make_meta(job *j)
     }
     json_decref(names);
     json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
-    return j->loads.played.count ? su_sim_gravity_meta(&j->set->sim, meta, &j->tool->err) : SU_OK;
+    return SU_OK;
 }
 
 /* Options that belong to another kind of result than the one that is asked for. */
 static su_status check_use(su_tool *tool, const settings *set)
 {
     su_error *err = &tool->err;
-    if ((set->play || set->played) && (set->kind == KIND_SKINNING || set->motion.count || !set->shots.count))
-        return su_fail(err, SU_USAGE, "--play and --played go with --shots, for modes of each pose");
-    if (set->play && set->played) return su_fail(err, SU_USAGE, "--play plays, --played reads what was played");
     if (set->kind == KIND_SKINNING) return SU_OK;
     if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold ||
         set->covariance || set->local)
@@ -318,8 +270,9 @@ static su_status check_use(su_tool *tool, const settings *set)
                        "with --kind skinning");
     if (set->contact_forces && !set->self_contact)
         return su_fail(err, SU_USAGE, "--contact-forces goes with --self-contact: without it there are none");
-    if (set->motion.count == 0)
-        return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
+    if (set->motion.count == 0 && (set->self_contact || set->shots.count))
+        return su_fail(err, SU_USAGE, "%s goes with --motion", set->shots.count ? "--shots" : "--self-contact");
+    if (set->motion.count == 0) return SU_OK;
     if (set->contact_forces && set->contact_forces >= set->r)
         return su_fail(err, SU_USAGE, "--contact-forces %d: leaves nothing of the %d modes for the motion (-r)",
                        set->contact_forces, set->r);
@@ -360,9 +313,7 @@ static su_mode_setup setup_of(const job *j)
                            .weights = j->modes.region_weights,
                            .linear = j->linear,
                            .r = j->r,
-                           .keep_rigid = j->set->keep_rigid,
-                           .loads = &j->loads,
-                           .responses = j->responses};
+                           .keep_rigid = j->set->keep_rigid};
 }
 
 /* The modes of every pose: how many of which kind, what constrains and drives them, the modes themselves, the file. */
@@ -386,11 +337,6 @@ static su_status modes_run(job *j)
     SU_TRY(allocate(j, err));
     SU_TRY(region_weights(j));
     if (set->contact != CONTACT_NONE || j->obstacle_count) SU_TRY(detect_contacts(j));
-    if (set->shots.count) SU_TRY(shot_loads(j));
-    if (set->play) {
-        su_progress_finish(&tool->progress);
-        return SU_OK;
-    }
     j->setup = setup_of(j);
     if (set->matrices)
         SU_TRY(matrices_write(tool, set->matrices, &j->tet, &j->fit, j->rows[0], (int)j->setup.material));
@@ -414,8 +360,6 @@ static void job_free(job *j)
     free(j->rows), free(j->reports), free(j->contacts), free(j->done), free(j->converged), free(j->reused);
     obstacles_free(j->obstacle_count, j->obstacles);
     free(j->handles), free(j->names), free(j->linear), free(j->r);
-    free(j->responses);
-    su_shot_loads_free(&j->loads);
 }
 
 static su_status run(su_tool *tool, const settings *set)
@@ -501,7 +445,7 @@ static const su_option options[] = {
      .low = 0,
      .high = 2000,
      .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
-             "(default: 0, a third; with --motion a sixth, with --shots alone a fifth)."},
+             "(default: 0, a third; with --motion a sixth)."},
     {.name = "motion",
      .kind = SU_OPT_LIST,
      .target = &set.motion,
@@ -515,9 +459,7 @@ static const su_option options[] = {
      .target = &set.shots,
      .argument = "ANIM",
      .greedy = true,
-     .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
-             "principal directions of that, then of shots played coarsely in the full space, in place of "
-             "derivatives."},
+     .help = "with --motion: shots to be baked, whose motion the basis holds as well."},
     {.name = "self-contact",
      .kind = SU_OPT_CHOICE,
      .target = &set.self_contact,
@@ -540,18 +482,6 @@ static const su_option options[] = {
      .argument = "N",
      .greedy = true,
      .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
-    {.name = "play",
-     .kind = SU_OPT_FLAG,
-     .target = &set.play,
-     .help =
-         "only play the --shots: the result is a PLAYED file, for --played of the jobs that make modes of a pose each, "
-         "with the same options otherwise."},
-    {.name = "played",
-     .kind = SU_OPT_TEXT,
-     .target = &set.played,
-     .argument = "PLAYED",
-     .transient = true,
-     .help = "what the --shots play is taken from this file; the result is the same."},
     {.name = "reuse",
      .kind = SU_OPT_TEXT,
      .target = &set.reuse,

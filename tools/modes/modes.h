@@ -12,7 +12,6 @@
 #include "reduce/modes/handles.h"
 #include "reduce/modes/pose_modes.h"
 #include "reduce/modes/regions.h"
-#include "reduce/modes/shot_loads.h"
 #include "reduce/training_plan.h"
 
 enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in order */
@@ -24,8 +23,6 @@ typedef struct settings {
     double tolerance, eta;
     const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
     su_list poses, shots, motion, planes, colliders;
-    bool play;          /* shots alone, into a PLAYED file */
-    const char *played; /* such a file, in place of playing */
     bool keep_rigid;
     int covariance;   /* of skinning modes, su_covariance */
     int kind, shapes; /* KIND_...; principal shapes of a rig without bones */
@@ -57,14 +54,12 @@ typedef struct job {
     int64_t handle_count;
     const char **names;  /* (d) of regions */
     int64_t *linear, *r; /* (d) */
-    int64_t *responses;  /* (d) modes that answer the shots' loads */
-    su_shot_loads loads; /* none without shots */
 } job;
 
 /* regions.c: --handles FILE, or --regions of the bones that --bones POSES knows, into handles, names and their number.
  */
 su_status read_handles(job *j);
-/* Modes of each region, linear ones and those that answer the shots: --region-modes belly=20,ear.L=8 for those named,
+/* Modes of each region, and how many are linear: --region-modes belly=20,ear.L=8 for those named,
  * the others have what would be theirs of -r. */
 su_status share_modes(job *j);
 /* Weights of the regions into the modes file, and the region of each mode. */
@@ -75,12 +70,6 @@ su_status motion_run(job *j);
 
 /* skinning.c: skinning eigenmodes of the neutral pose, written as a SKINNING file. */
 su_status skinning_run(job *j);
-
-/* played.c: what shots have played, written to and read from a PLAYED file. The key (32 digits) says what it depends
- * on: flesh, shots, and how many modes are to answer them. SU_INPUT where the file has another. */
-su_status played_key(const job *j, char key[33]);
-su_status played_write(job *j, const char *key);
-su_status played_read(job *j, const char *key);
 
 /* contacts.c: what touches at each pose, into the modes file. */
 su_status detect_contacts(job *j);

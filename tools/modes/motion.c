@@ -86,8 +86,8 @@ su_status motion_run(job *j)
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));
-    j->plan = su_training_plan_make(
-        &(su_training_case){.one_basis = true, .modes = j->set->r, .region_modes = j->set->r, .shots = m.count});
+    j->plan =
+        su_training_plan_make(&(su_training_case){.one_basis = true, .modes = j->set->r, .region_modes = j->set->r});
     if (j->set->linear > 0) /* of the modes that do not answer contact */
         j->plan.linear_share = (double)j->set->linear / (j->set->r - j->set->contact_forces);
     json_object_set_new(tool->stats, "plan", su_training_plan_json(&j->plan));

@@ -61,7 +61,7 @@ su_status share_modes(job *j)
         j->r[h] = count;
         at = *end ? end + 1 : end;
     }
-    su_training_case of = {.shots = j->set->shots.count};
+    su_training_case of = {0};
     for (int64_t h = 0; h < d; h++)
         of.modes += j->r[h], of.region_modes = j->r[h] > of.region_modes ? j->r[h] : of.region_modes;
     j->plan = su_training_plan_make(&of);
@@ -76,12 +76,6 @@ su_status share_modes(job *j)
             return su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d",
                            j->set->linear, j->set->r, (long long)su_modes_least_linear(j->set->r, 1), j->set->r);
         j->modes.r += j->r[h], j->modes.linear += j->linear[h];
-    }
-    SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
-    for (int64_t h = 0; h < d && j->set->shots.count; h++) {
-        int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = (int64_t)(j->plan.response_share * (double)j->r[h] + whole);
-        j->responses[h] = wanted < room ? wanted : room;
     }
     return SU_OK;
 }

@@ -5,7 +5,6 @@
 #include "io/stage/model.h"
 #include "io/stage/modes.h"
 #include "io/stage/pair_sets.h"
-#include "io/stage/played.h"
 #include "io/stage/poses.h"
 #include "io/stage/sim.h"
 #include "io/stage/skinning.h"
@@ -17,7 +16,6 @@ const su_schema *const su_schemas[] = {
     &su_tet_schema,
     &su_fit_schema,
     &su_modes_schema,
-    &su_played_schema,
     &su_basis_schema,
     &su_skinning_schema,
     &su_model_schema,

@@ -257,61 +257,6 @@ done:
     return status;
 }
 
-/* z (count,size) <- W K_c^-1 z, in blocks for the sake of the solver's work space. */
-static su_status weighted_inverse(solver *s, int64_t count, double *z, su_error *err)
-{
-    int64_t size = s->size;
-    for (int64_t from = 0; from < count; from += 32) {
-        int64_t columns = count - from < 32 ? count - from : 32;
-        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
-    }
-    s->report.applications += count;
-    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
-    return SU_OK;
-}
-
-/* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear
- * modes catches. */
-static su_status answers(solver *s, double *z, su_error *err)
-{
-    const su_mode_problem *problem = s->problem;
-    const su_elastic *elastic = problem->elastic;
-    int64_t size = s->size, count = problem->load_count;
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t f = 0; f < elastic->free_count; f++)
-            for (int i = 0; i < 3; i++) {
-                int64_t dof = 3 * f + i;
-                z[k * size + dof] =
-                    s->weight[dof] * s->mass[dof] * problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
-            }
-    return weighted_inverse(s, count, z, err);
-}
-
-/* z (shape_count,size): the shapes on the free dofs; in a region or in contact W y with K_c y = W K u, nearest to u in
- * energy. */
-static su_status given_shapes(solver *s, double *z, su_error *err)
-{
-    const su_mode_problem *problem = s->problem;
-    const su_elastic *elastic = problem->elastic;
-    int64_t size = s->size, count = problem->shape_count;
-    bool whole = s->inverse.constraints == 0 && s->inverse.rigid_count == 0;
-    double *u;
-    for (int64_t i = 0; i < size && whole; i++) whole = s->weight[i] == 1;
-    SU_TRY(SU_ALLOC(&u, size, "shapes of the shots", err));
-    for (int64_t k = 0; k < count; k++) {
-        for (int64_t f = 0; f < elastic->free_count; f++)
-            memcpy(u + 3 * f, problem->shapes + 3 * (k * elastic->n + elastic->free_vertex[f]), 3 * sizeof *u);
-        if (whole)
-            memcpy(z + k * size, u, (size_t)size * sizeof *u);
-        else
-            su_sparse_multiply(&s->K, u, z + k * size);
-        for (int64_t i = 0; i < size && !whole; i++) z[k * size + i] *= s->weight[i];
-    }
-    free(u);
-    if (whole) return SU_OK;
-    return weighted_inverse(s, count, z, err);
-}
-
 static void scale_modes(const solver *s, int64_t linear, const double *y, double *phi)
 {
     for (int64_t k = 0; k < linear; k++)
@@ -369,7 +314,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
 {
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
     int64_t rigid = 0;
-    double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
+    double *y = NULL, *phi = NULL, *psi = NULL, started = su_seconds();
     const su_eigen_problem lowest = eigen_problem(s, s->problem->watch);
     su_status status;
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * linear), SU_WANT(phi, size * r)));
@@ -385,18 +330,6 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
     su_pca pca = {.size = size, .known = linear, .mass = s->mass, .vectors = phi};
-    int64_t loads = s->problem->load_count, shapes = s->problem->shape_count;
-    if (loads || shapes) /* shots that hardly move know few directions: derivatives take the places left */
-        SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
-    if (loads) {
-        SU_GO(answers(s, z, err));
-        SU_GO(add_directions(&pca, loads, z, s->problem->responses, 0, err));
-    }
-    if (pca.known < r && shapes) {
-        SU_GO(given_shapes(s, z, err));
-        s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-        SU_GO(add_directions(&pca, shapes, z, r - pca.known, SHORTEST, err));
-    }
     if (pca.known < r) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, err));
@@ -412,7 +345,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
             memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
     status = SU_OK;
 done:
-    free(y), free(phi), free(psi), free(z);
+    free(y), free(phi), free(psi);
     return status;
 }
 

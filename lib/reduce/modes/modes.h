@@ -19,12 +19,7 @@ typedef struct su_mode_problem {
     const int32_t *row_offsets; /* (row_count + 1) */
     const int32_t *row_vertices;
     const double *row_coefficients; /* (.,3) */
-    bool keep_rigid;      /* rigid motions of parts without held vertices: count among the modes, else left out */
-    int64_t load_count;   /* accelerations to be answered; 0: none */
-    const double *loads;  /* (load_count,n,3) at this pose */
-    int64_t shape_count;  /* shapes that the other modes are taken from */
-    const double *shapes; /* (shape_count,n,3) */
-    int64_t responses;    /* how many of the modes answer them */
+    bool keep_rigid; /* rigid motions of parts without held vertices: count among the modes, else left out */
     const su_eigen_watch *watch; /* NULL: nobody wants to know */
     const su_progress *progress; /* may stop it; NULL: nobody does */
 } su_mode_problem;
@@ -35,15 +30,13 @@ typedef struct su_mode_report {
     int64_t constraints;  /* independent contact rows */
     int64_t rigid;        /* rigid motions of floating parts */
     double residual;      /* largest ||K y - lambda W M W y|| / ||K y||, forces of constraints taken out */
-    double seconds_factor, seconds_eigen, seconds_shapes, seconds_derivatives, seconds_pca;
+    double seconds_factor, seconds_eigen, seconds_derivatives, seconds_pca;
 } su_mode_report;
 
 /* Least number of linear modes that is at least `linear` and, with all its derivatives, gives r columns. */
 int64_t su_modes_least_linear(int64_t r, int64_t linear);
 
-/* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then, where there are loads a, the `responses`
- * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the
- * shapes, as near to them in energy as regions and contact allow; where there are none, or too few, the leading
+/* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then the leading
  * mass-PCA directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is
  * removed (docs/formats.md, convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear +
  * linear (linear + 1)/2 and as many free degrees of freedom. report may be NULL. */

@@ -81,61 +81,39 @@ typedef struct stretch {
     bool exact, soft;
 } stretch;
 
-static bool wants_all(int64_t F, int64_t wanted) { return wanted >= F - 1; }
-
-/* Of one shot: all frames after the first where so many are wanted, else stretches evenly apart. */
-static int64_t stretches_of(const su_training_plan *plan, int64_t F, int64_t wanted)
+/* So many stretches a shot is cut into, for threads to share them. */
+static int64_t stretches_of(const su_training_plan *plan, int64_t F)
 {
-    if (wants_all(F, wanted)) return plan->longest_stretch > 0 ? (F - 2) / plan->longest_stretch + 1 : 1;
-    return wanted / plan->stretch_frames > 1 ? wanted / plan->stretch_frames : 1;
+    return F < 2 ? 0 : (F - 2) / plan->longest_stretch + 1;
 }
 
-static int64_t divide_shot(const su_training_plan *plan, int shot, int64_t F, int64_t wanted, stretch *out)
+/* All frames of one shot but the first, where nothing has moved. */
+static void divide_shot(const su_play *play, int shot, int64_t number, stretch *out)
 {
-    int64_t number = stretches_of(plan, F, wanted),
-            length = wanted < plan->stretch_frames ? wanted : plan->stretch_frames;
+    const su_training_plan *plan = play->plan;
+    int64_t F = play->anims[shot].F, every = plan->exact_every, which = every / 2 < number ? every / 2 : number - 1;
     for (int64_t k = 0; k < number; k++) {
-        if (wants_all(F, wanted)) {
-            int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
-            out[k] = (stretch){.shot = shot, .first = from, .count = to - from, .before = plan->run_in_frames};
-            continue;
-        }
-        int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){.shot = shot, .first = first, .count = length, .before = plan->run_in_frames};
-        if (first == 0) out[k].first = 1, out[k].count--; /* nothing has moved at frame 0 */
+        int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
+        out[k] = (stretch){.shot = shot,
+                           .first = from,
+                           .count = to - from,
+                           .before = plan->run_in_frames,
+                           .exact = shot < play->motions && k % every == which,
+                           .soft = shot < play->motions && k % plan->soft_every == 0 && number > 1};
     }
-    return number;
 }
 
 /* Frees `*out` with free(). frames: how many shapes there will be, one after the other. */
 static su_status choose_stretches(const su_play *play, int64_t *count, stretch **out, int64_t *frames, su_error *err)
 {
-    const su_training_plan *plan = play->plan;
-    const su_anim *anims = play->anims;
-    int shot_count = play->count;
-    int64_t all = 0, room = 0;
-    for (int k = 0; k < shot_count; k++) all += anims[k].F - 1;
-    int64_t most = play->most > 0 ? play->most : all;
-    for (int pass = 0; pass < 2; pass++) {
-        *count = *frames = 0;
-        for (int k = 0; k < shot_count; k++) {
-            int64_t F = anims[k].F, wanted = all > most ? (most * (F - 1) + all - 1) / all : F - 1;
-            if (F < 2 || wanted < 1) continue;
-            if (pass == 0) {
-                room += stretches_of(plan, F, wanted);
-                continue;
-            }
-            int64_t made = divide_shot(plan, k, F, wanted, *out + *count);
-            for (int64_t i = 0; i < made; i++) {
-                stretch *one = *out + *count + i;
-                int64_t every = plan->exact_every, which = every / 2 < made ? every / 2 : made - 1;
-                one->exact = k < play->motions && every > 0 && i % every == which;
-                one->soft = k < play->motions && plan->soft_every > 0 && i % plan->soft_every == 0 && made > 1;
-                one->at = *frames, *frames += one->count;
-            }
-            *count += made;
-        }
-        if (pass == 0) SU_TRY(SU_ALLOC(out, room, "stretches of the shots", err));
+    *count = *frames = 0;
+    for (int k = 0; k < play->count; k++) *count += stretches_of(play->plan, play->anims[k].F);
+    SU_TRY(SU_ALLOC(out, *count, "stretches of the shots", err));
+    stretch *next = *out;
+    for (int k = 0; k < play->count; k++) {
+        int64_t number = stretches_of(play->plan, play->anims[k].F);
+        divide_shot(play, k, number, next);
+        for (int64_t i = 0; i < number; i++, next++) next->at = *frames, *frames += next->count;
     }
     return SU_OK;
 }
@@ -243,55 +221,33 @@ static void drop_failed(int64_t size, su_played_shots *out)
     out->count = kept;
 }
 
-/* What makes shots equally large in the root mean square. */
-static void balance(const su_play *play, int64_t size, double *squares, su_played_shots *out)
-{
-    const double gain = play->plan->largest_gain;
-    double largest = 0;
-    for (int shot = 0; shot < play->count; shot++) {
-        double square = 0;
-        int64_t frames = 0;
-        for (int64_t k = 0; k < out->count; k++) {
-            if (out->shot[k] != shot) continue;
-            for (int64_t i = k * size; i < (k + 1) * size; i++) square += out->shapes[i] * out->shapes[i];
-            frames++;
-        }
-        squares[shot] = frames > 0 ? sqrt(square / (double)frames) : 0;
-        largest = fmax(largest, squares[shot]);
-    }
-    for (int64_t k = 0; k < out->count; k++)
-        out->weights[k] = largest > 0 ? largest / fmax(squares[out->shot[k]], largest / gain) : 1;
-}
-
 su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err)
 {
     int64_t count = 0, frames = 0, size = 3 * play->tet->n;
-    double *corrections = NULL, *squares = NULL;
+    double *corrections = NULL;
     stretch *stretches = NULL;
     su_fit whole;
     su_status status;
     *out = (su_played_shots){0};
     SU_GO(whole_fit(play->fit, &whole, &corrections, err));
     SU_GO(choose_stretches(play, &count, &stretches, &frames, err));
-    SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
     if (play->contact_modes > 0) SU_GO(SU_ALLOC(&out->contact, size * frames, "forces of the shots", err));
-    SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->weights, frames), SU_WANT(out->shot, frames),
-                       SU_WANT(out->frame, frames), SU_WANT(out->start, frames)));
+    SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->shot, frames), SU_WANT(out->frame, frames),
+                       SU_WANT(out->start, frames)));
     if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));
     out->count = frames;
     drop_failed(size, out);
-    balance(play, size, squares, out);
 done:
-    free(corrections), free(stretches), free(squares);
+    free(corrections), free(stretches);
     if (status != SU_OK) su_played_shots_free(out);
     return status;
 }
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->forces), free(played->contact), free(played->weights);
+    free(played->shapes), free(played->forces), free(played->contact);
     free(played->shot), free(played->frame), free(played->start);
     *played = (su_played_shots){0};
 }

@@ -27,7 +27,6 @@ typedef struct su_play {
                                * exactly, some played with soft flesh (plan) */
     const char *const *paths; /* (count) for messages */
     const su_anim *anims;     /* (count) */
-    int64_t most;             /* frames in all, about; 0: all */
     int self_contact;         /* SU_SELF_CONTACT_* of fem/fullsim.h: the flesh does not pass through itself */
     bool forces;              /* elastic forces of the shapes are wanted */
     int64_t contact_modes;    /* so many modes are to answer forces of contact, which then are wanted; 0: none */
@@ -45,12 +44,10 @@ typedef struct su_played_shots {
     int64_t *frame;  /* (count) its frame, from 0 */
     int64_t *start;  /* (count) the frame from which it was played, at rest there, with exact solves; -1: in steps of
                       * fewer: a shape that the flesh takes, not where it is at that frame */
-    double *weights; /* (count) what makes shots equally large in the root mean square, at most plan->largest_gain */
 } su_played_shots;
 
-/* Where the shots have more frames than wanted, stretches of them evenly apart are played, each begun at rest in the
- * rig's motion some frames before the first that counts. Frames whose step had to be damped or failed are left out.
- */
+/* All frames but the first of each shot, in stretches that begin at rest in the rig's motion some frames before the
+ * first that counts. Frames whose step had to be damped or failed are left out. */
 su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err);
 
 void su_played_shots_free(su_played_shots *played);

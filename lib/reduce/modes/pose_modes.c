@@ -1,7 +1,6 @@
 #include "reduce/modes/pose_modes.h"
 
 #include "core/memory.h"
-#include "reduce/modes/shot_loads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@ static void add_report(su_mode_report *sum, const su_mode_report *one)
     sum->applications += one->applications, sum->constraints += one->constraints, sum->rigid += one->rigid;
     sum->residual = fmax(sum->residual, one->residual);
     sum->seconds_factor += one->seconds_factor, sum->seconds_eigen += one->seconds_eigen;
-    sum->seconds_shapes += one->seconds_shapes;
     sum->seconds_derivatives += one->seconds_derivatives, sum->seconds_pca += one->seconds_pca;
 }
 
@@ -33,19 +31,18 @@ typedef struct pose_solver {
     const su_mode_setup *setup;
     const su_pose_flesh *pose;
     double *rotation; /* (n,4) */
-    double *loads;    /* of the shots, turned to the pose; NULL: none */
     uint8_t *fixed;   /* (n) held to the rig */
     int32_t *held;    /* (n) scratch */
     int threads;
     const su_pose_watch *watch;
 } pose_solver;
 
-static void pose_solver_free(pose_solver *s) { free(s->rotation), free(s->loads), free(s->fixed), free(s->held); }
+static void pose_solver_free(pose_solver *s) { free(s->rotation), free(s->fixed), free(s->held); }
 
 static su_status pose_solver_create(pose_solver *s, su_error *err)
 {
     const su_mode_setup *setup = s->setup;
-    int64_t n = setup->n, loads = setup->loads ? setup->loads->principal + setup->loads->played.count : 0;
+    int64_t n = setup->n;
     su_rotation_field *field = NULL;
     su_status status;
     SU_GO(SU_ALLOC_ALL("held vertices", err, SU_WANT(s->held, n), SU_WANT(s->fixed, n)));
@@ -54,10 +51,6 @@ static su_status pose_solver_create(pose_solver *s, su_error *err)
     SU_GO(su_rotation_field_create(&(su_tet_mesh){n, setup->t, setup->vertices, setup->tets}, &setup->smoothing, 0,
                                    NULL, &field, err));
     su_rotation_field_evaluate(field, s->pose->x, s->rotation, s->threads);
-    if (loads > 0) {
-        SU_GO(SU_ALLOC(&s->loads, 3 * loads * n, "loads of the shots", err));
-        su_shot_loads_turn(n, s->rotation, setup->loads, s->loads);
-    }
 done:
     su_rotation_field_free(field);
     return status;
@@ -92,10 +85,6 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
                                .keep_rigid = setup->keep_rigid,
                                .watch = s->watch ? &eigen : NULL,
                                .progress = s->watch ? s->watch->progress : NULL};
-    if (s->loads)
-        problem.load_count = setup->loads->principal, problem.loads = s->loads,
-        problem.shape_count = setup->loads->played.count, problem.shapes = s->loads + 3 * problem.load_count * setup->n,
-        problem.responses = setup->responses[region];
     if (contact)
         problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
         problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;

@@ -7,7 +7,6 @@
 #include "geometry/rotation_field.h"
 #include "reduce/modes/contact.h"
 #include "reduce/modes/modes.h"
-#include "reduce/modes/shot_loads.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +25,6 @@ typedef struct su_mode_setup {
     const double *weights;     /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
     const int64_t *linear, *r; /* (d) linear modes, and all modes, of each region */
     bool keep_rigid;
-    const su_shot_loads *loads; /* to answer, turned back to the neutral pose; NULL or empty: none */
-    const int64_t *responses;   /* (d) modes that answer them */
 } su_mode_setup;
 
 /* Told how far a pose is: of the region at work, eigenvalues converged and solves done. From any thread. */
