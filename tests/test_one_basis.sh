@@ -78,6 +78,10 @@ assert np.abs(K[:k, k:]).max() < 1e-4 * np.sqrt(low[-1] * np.diag(K).max())     
 assert np.all(low <= np.linalg.eigvalsh(K)[:k] * (1 + 1e-6))                          # none is lower in the span
 PY
 echo $?)" "$(tail -3 why)"
+for each in '--shots t.anim.npz' '--self-contact all' '--gravity 0,-20,0'; do
+    run "$BIN/supple-modes" c.tet.npz c.fit.npz $each -o bad.npz
+    check "modes of a pose know no motion: ${each%% *}" "$([ $status = 2 ] && grep -q -e "${each%% *} goes with --motion" err && [ ! -e bad.npz ]; echo $?)" "$status $(cat err)"
+done
 
 # ---- cubature and the model ----
 run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots m.anim.npz t.anim.npz -j 2 -o c.model.npz --stats c.json

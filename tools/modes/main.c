@@ -258,6 +258,12 @@ static su_status make_meta(job *j)
     return SU_OK;
 }
 
+static bool has_gravity(const su_sim_settings *sim)
+{
+    const su_sim_settings usual = su_sim_defaults();
+    return sim->gravity_mode != usual.gravity_mode || memcmp(sim->gravity, usual.gravity, sizeof usual.gravity) != 0;
+}
+
 /* Options that belong to another kind of result than the one that is asked for. */
 static su_status check_use(su_tool *tool, const settings *set)
 {
@@ -270,8 +276,9 @@ static su_status check_use(su_tool *tool, const settings *set)
                        "with --kind skinning");
     if (set->contact_forces && !set->self_contact)
         return su_fail(err, SU_USAGE, "--contact-forces goes with --self-contact: without it there are none");
-    if (set->motion.count == 0 && (set->self_contact || set->shots.count))
-        return su_fail(err, SU_USAGE, "%s goes with --motion", set->shots.count ? "--shots" : "--self-contact");
+    const char *of_motion = set->shots.count ? "--shots" : set->self_contact ? "--self-contact" : NULL;
+    if (!of_motion && has_gravity(&set->sim)) of_motion = "--gravity";
+    if (set->motion.count == 0 && of_motion) return su_fail(err, SU_USAGE, "%s goes with --motion", of_motion);
     if (set->motion.count == 0) return SU_OK;
     if (set->contact_forces && set->contact_forces >= set->r)
         return su_fail(err, SU_USAGE, "--contact-forces %d: leaves nothing of the %d modes for the motion (-r)",
