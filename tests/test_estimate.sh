@@ -102,7 +102,7 @@ e = np.load('g.sim.npz')['error_estimate']
 assert 0 < e[0] < e.max()" 2>why; echo $?)" "$(cat err why compared)"
 
 # ---- a basis a pose ----
-must "$BIN/supple-modes" c.tet.npz c.fit.npz --shots t.anim.npz -r 20 -q -o p.modes.npz
+must "$BIN/supple-modes" c.tet.npz c.fit.npz -r 20 -q -o p.modes.npz
 must "$BIN/supple-align" c.tet.npz c.fit.npz p.modes.npz -q -o p.basis.npz
 must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz p.basis.npz --shots t.anim.npz -q -o p.model.npz
 run "$BIN/supple-sim" p.model.npz t.anim.npz $estimate -q -o p.sim.npz

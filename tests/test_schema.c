@@ -266,7 +266,7 @@ static void test_tables(void **state)
             for (int j = 0; j < i; j++) assert_string_not_equal(field->name, schema->fields[j].name);
         }
     }
-    assert_int_equal(kinds, 11);
+    assert_int_equal(kinds, 10);
 }
 
 /* A sim with all it may hold, and its own rules. */
