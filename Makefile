@@ -69,7 +69,7 @@ SONAME := libsupple-runtime.so.$(call api,MAJOR)
 SHARED := $(BUILD)/$(SONAME).$(call api,MINOR)
 VERSION := $(shell sed -n 's/^.define SU_VERSION "\(.*\)"/\1/p' lib/core/tool.h)
 SCRIPTS := $(wildcard scripts/supple-*)
-object = $(patsubst %.c,$(BUILD)/%.o,$(patsubst %.cpp,$(BUILD)/%.o,$(1)))
+object = $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(1))))
 SOURCES := $(LIB_C) $(LIB_CXX) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
 all: $(LIB) $(RUNTIME) $(SHARED) $(PROGRAMS)

@@ -52,14 +52,16 @@ def model(lab, cast, shots, label, one, align=(), cubature=()):
     name = f"{cast.name}.{label}"
     tet, poses, fit = (f"{cast.name}.{kind}.npz" for kind in ("tet", "poses", "fit" if one else "posed.fit"))
     if not lab.has(f"{name}.model.npz"):
-        motion = f"{cast.name}.motion.npz"
+        trained = list(shots)
         if one:
+            motion = f"{cast.name}.motion.npz"
+            trained = [motion, *shots]
             lab.run("motion", poses, *shots, "-o", motion)
             lab.run("modes", tet, fit, "-r", R, "--motion", motion, "--shots", *shots, "-o", f"{name}.basis.npz")
         else:
             lab.run("modes", tet, fit, "-r", R, "-o", f"{name}.modes.npz")
             lab.run("align", tet, fit, f"{name}.modes.npz", *align, "-o", f"{name}.basis.npz")
-        lab.run("cubature", tet, poses, fit, f"{name}.basis.npz", "--shots", *([motion] if one else []), *shots, *cubature, "-o", f"{name}.model.npz", "--stats",
+        lab.run("cubature", tet, poses, fit, f"{name}.basis.npz", "--shots", *trained, *cubature, "-o", f"{name}.model.npz", "--stats",
                 f"{name}.json")
     return name
 

@@ -3,14 +3,7 @@
 #include "io/scene/draco_mesh.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int no_memory(su_gltf *g)
-{
-    g->arena->failed = true;
-    return su_gltf_fail(g, "not enough memory");
-}
 
 static bool is_read(const char *name)
 {
@@ -18,32 +11,23 @@ static bool is_read(const char *name)
            strncmp(name, "JOINTS_", 7) == 0 || strncmp(name, "WEIGHTS_", 8) == 0;
 }
 
-/* The largest integer of a component type that normalizes to 1; 0: it does not. */
-static double whole_range(const json_t *accessor)
-{
-    static const double range[] = {127, 255, 32767, 65535};
-    int64_t type = su_gltf_integer(accessor, "componentType", 0) - 5120;
-    return type >= 0 && type < 4 && json_is_true(json_object_get(accessor, "normalized")) ? range[type] : 0.0;
-}
-
 /* The Draco attribute of that id becomes an accessor's numbers. */
 static int keep(su_gltf *g, int64_t index, const su_draco_mesh *mesh, int64_t id)
 {
-    static const char *const types[] = {"SCALAR", "VEC2", "VEC3", "VEC4"};
     const json_t *a = su_gltf_item(g, "accessors", index);
-    const char *type = json_string_value(json_object_get(a, "type"));
-    int64_t width = 0, count = su_draco_mesh_points(mesh);
-    double range = whole_range(a);
-    bool whole;
-    for (int k = 0; k < 4; k++)
-        if (type && strcmp(type, types[k]) == 0) width = k + 1;
+    int64_t type = su_gltf_integer(a, "componentType", SU_GLTF_FLOAT), count = su_draco_mesh_points(mesh),
+            width = su_gltf_components(json_string_value(json_object_get(a, "type")));
+    bool whole = false;
     if (width == 0) return su_gltf_fail(g, "its Draco compression is broken");
-    double *value = su_arena_alloc(g->arena, count * width, sizeof *value);
-    if (!value) return no_memory(g);
+    double *value = su_arena_alloc(g->arena, count * width, sizeof *value), most = 0;
+    if (!value) return su_gltf_no_memory(g);
     if (!su_draco_mesh_attribute(mesh, id, width, value, &whole))
         return su_gltf_fail(g, "its Draco compression is broken");
-    for (int64_t i = 0; i < count * width && whole && range > 0; i++) value[i] = fmax(value[i] / range, -1.0);
-    g->array[index] = (su_gltf_array){value, count, width, whole};
+    for (int64_t i = 0; i < count * width; i++) most = fmax(most, fabs(value[i]));
+    /* Some encoders store integers as floats, normalized or not. */
+    if (json_is_true(json_object_get(a, "normalized")) && (whole || most > 1))
+        for (int64_t i = 0; i < count * width; i++) value[i] = su_gltf_normalized(type, value[i]);
+    g->array[index] = (su_gltf_array){value, count, width, type != SU_GLTF_FLOAT};
     return 0;
 }
 
@@ -51,7 +35,7 @@ static int keep_corners(su_gltf *g, int64_t index, const su_draco_mesh *mesh)
 {
     int64_t count = 3 * su_draco_mesh_faces(mesh);
     double *value = su_arena_alloc(g->arena, count, sizeof *value);
-    if (!value) return no_memory(g);
+    if (!value) return su_gltf_no_memory(g);
     su_draco_mesh_corners(mesh, value);
     g->array[index] = (su_gltf_array){value, count, 1, true};
     return 0;
@@ -82,7 +66,7 @@ int su_gltf_draco(su_gltf *g, const json_t *primitive)
     const su_gltf_bytes *data = su_gltf_view(g, su_gltf_integer(draco, "bufferView", -1));
     if (!data) return 1;
     su_draco_mesh *mesh = su_draco_mesh_unpack(data->data, data->size, why, sizeof why);
-    if (!mesh) return why[0] ? su_gltf_fail(g, "its Draco compression cannot be read: %s", why) : no_memory(g);
+    if (!mesh) return why[0] ? su_gltf_fail(g, "its Draco compression cannot be read: %s", why) : su_gltf_no_memory(g);
     int failed = keep_all(g, primitive, draco, mesh);
     su_draco_mesh_free(mesh);
     return failed;

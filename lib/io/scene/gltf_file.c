@@ -28,7 +28,7 @@ int su_gltf_fail(su_gltf *g, const char *format, ...)
     return 1;
 }
 
-static int no_memory(su_gltf *g)
+int su_gltf_no_memory(su_gltf *g)
 {
     g->arena->failed = true;
     return su_gltf_fail(g, "not enough memory");
@@ -140,7 +140,7 @@ static int parse_json(su_gltf *g, const su_gltf_bytes *text)
     if (!g->json &&
         json_error_code(&error) == json_error_invalid_utf8) { /* names in some other coding: keep the rest */
         unsigned char *clean = su_arena_alloc(g->arena, (int64_t)(text->size - skip), 1);
-        if (!clean) return no_memory(g);
+        if (!clean) return su_gltf_no_memory(g);
         memcpy(clean, begin, text->size - skip);
         for (size_t i = 0; i < text->size - skip;) {
             size_t n = sequence(clean + i, text->size - skip - i);
@@ -149,7 +149,8 @@ static int parse_json(su_gltf *g, const su_gltf_bytes *text)
         }
         g->json = json_loadb((char *)clean, text->size - skip, JSON_DISABLE_EOF_CHECK, &error);
     }
-    if (su_json_missed_memory()) return no_memory(g); /* whatever it says: it may have gone on with half a name */
+    if (su_json_missed_memory())
+        return su_gltf_no_memory(g); /* whatever it says: it may have gone on with half a name */
     if (!g->json) return su_gltf_fail(g, "its JSON is broken at line %d: %s", error.line, error.text);
     return json_is_object(g->json) ? 0 : su_gltf_fail(g, "its JSON is no glTF");
 }
@@ -185,7 +186,7 @@ int su_gltf_open(su_gltf *g)
 {
     su_gltf_bytes file = read_whole(g, g->path), text = {0};
     g->message[0] = '\0';
-    if (!file.data) return g->arena->failed ? no_memory(g) : su_gltf_fail(g, "it cannot be read");
+    if (!file.data) return g->arena->failed ? su_gltf_no_memory(g) : su_gltf_fail(g, "it cannot be read");
     if (file.size >= 4 && memcmp(file.data, "glTF", 4) == 0) {
         if (cut_chunks(g, &file, &text)) return 1;
     } else {
@@ -198,7 +199,7 @@ int su_gltf_open(su_gltf *g)
     g->buffer = su_arena_alloc(g->arena, (int64_t)buffers, sizeof *g->buffer);
     g->view = su_arena_alloc(g->arena, (int64_t)views, sizeof *g->view);
     g->array = su_arena_alloc(g->arena, (int64_t)arrays, sizeof *g->array);
-    return g->buffer && g->view && g->array ? 0 : no_memory(g);
+    return g->buffer && g->view && g->array ? 0 : su_gltf_no_memory(g);
 }
 
 void su_gltf_close(su_gltf *g)
@@ -222,7 +223,7 @@ static int decode_base64(su_gltf *g, const char *text, su_gltf_bytes *out)
     size_t count = 0;
     uint32_t bits = 0;
     int have = 0;
-    if (!data) return no_memory(g);
+    if (!data) return su_gltf_no_memory(g);
     for (; *text && *text != '='; text++) {
         int value = base64_value((unsigned char)*text);
         if (value < 0) return su_gltf_fail(g, "a buffer within the file is not base64");
@@ -247,7 +248,7 @@ static int read_beside(su_gltf *g, const char *uri, su_gltf_bytes *out)
     const char *slash = strrchr(g->path, '/');
     size_t folder = slash ? (size_t)(slash - g->path) + 1 : 0, at = folder;
     char *name = su_arena_alloc(g->arena, (int64_t)(folder + strlen(uri) + 1), 1);
-    if (!name) return no_memory(g);
+    if (!name) return su_gltf_no_memory(g);
     if (strstr(uri, "://")) return su_gltf_fail(g, "a buffer lies at %.200s; only files beside this one are read", uri);
     memcpy(name, g->path, folder);
     for (const char *p = uri; *p; p++) {
@@ -263,7 +264,7 @@ static int read_beside(su_gltf *g, const char *uri, su_gltf_bytes *out)
         memcpy(name + folder, uri, strlen(uri) + 1);
         *out = read_whole(g, name);
     }
-    if (g->arena->failed) return no_memory(g);
+    if (g->arena->failed) return su_gltf_no_memory(g);
     return out->data ? 0 : su_gltf_fail(g, "the file %.300s that belongs to it cannot be read", uri);
 }
 
@@ -327,7 +328,7 @@ static int decompress(su_gltf *g, const json_t *from, int64_t index, su_gltf_byt
     if (m < 0 || f < 0 || stride < 1 || stride > 256 || count < 0 || count / MOST_PER_BYTE > (int64_t)packed.size)
         return su_gltf_fail(g, "buffer view %lld: its meshopt compression is broken", (long long)index);
     unsigned char *data = su_arena_alloc(g->arena, count * stride, 1);
-    if (!data) return no_memory(g);
+    if (!data) return su_gltf_no_memory(g);
     if (su_meshopt_decode((su_meshopt_mode)m, (su_meshopt_filter)f, packed.data, packed.size, count, stride, data))
         return su_gltf_fail(g, "buffer view %lld: its meshopt compression is broken", (long long)index);
     *out = (su_gltf_bytes){data, (size_t)(count * stride)};
@@ -352,22 +353,20 @@ const su_gltf_bytes *su_gltf_view(su_gltf *g, int64_t index)
 /* ---- accessors ---- */
 
 /* Component types of glTF, from 5120: bytes of each, 0: there is none. */
-enum { FIRST_TYPE = 5120, FLOAT_TYPE = 5126 };
+enum { FIRST_TYPE = 5120 };
 static const int component_bytes[] = {1, 1, 2, 2, 0, 4, 4};
 
-static double component(const unsigned char *p, int64_t type, bool normalized)
+static double component(const unsigned char *p, int64_t type)
 {
     switch (type) {
     case 5120:
-        return normalized ? fmax((int8_t)p[0] / 127.0, -1.0) : (int8_t)p[0];
+        return (int8_t)p[0];
     case 5121:
-        return normalized ? p[0] / 255.0 : p[0];
-    case 5122: {
-        int16_t v = (int16_t)(p[0] | p[1] << 8);
-        return normalized ? fmax(v / 32767.0, -1.0) : v;
-    }
+        return p[0];
+    case 5122:
+        return (int16_t)(p[0] | p[1] << 8);
     case 5123:
-        return normalized ? (p[0] | p[1] << 8) / 65535.0 : (p[0] | p[1] << 8);
+        return p[0] | p[1] << 8;
     case 5125:
         return little32(p);
     default: {
@@ -379,7 +378,14 @@ static double component(const unsigned char *p, int64_t type, bool normalized)
     }
 }
 
-static int64_t components(const char *type)
+double su_gltf_normalized(int64_t type, double value)
+{
+    static const double largest[] = {127, 255, 32767, 65535};
+    int64_t at = type - FIRST_TYPE;
+    return at >= 0 && at < 4 ? fmax(value / largest[at], -1.0) : value;
+}
+
+int64_t su_gltf_components(const char *type)
 {
     static const char *const names[] = {"SCALAR", "VEC2", "VEC3", "VEC4", "MAT4", NULL};
     static const int64_t widths[] = {1, 2, 3, 4, 16};
@@ -415,8 +421,10 @@ static int read_dense(su_gltf *g, const layout *l, int64_t view, int64_t offset,
     const unsigned char *data = place(g, view, offset, count, bytes * l->width, &stride);
     if (!data) return 1;
     for (int64_t i = 0; i < count; i++)
-        for (int64_t k = 0; k < l->width; k++)
-            out[i * l->width + k] = component(data + i * stride + k * bytes, l->type, l->normalized);
+        for (int64_t k = 0; k < l->width; k++) {
+            double value = component(data + i * stride + k * bytes, l->type);
+            out[i * l->width + k] = l->normalized ? su_gltf_normalized(l->type, value) : value;
+        }
     return 0;
 }
 
@@ -429,7 +437,7 @@ static int replace_sparse(su_gltf *g, const layout *l, const json_t *sparse, dou
         return su_gltf_fail(g, "a sparse accessor is broken");
     double *at = su_arena_alloc(g->arena, count, sizeof *at);
     double *value = su_arena_alloc(g->arena, count * l->width, sizeof *value);
-    if (!at || !value) return no_memory(g);
+    if (!at || !value) return su_gltf_no_memory(g);
     if (read_dense(g, &scalar, su_gltf_integer(indices, "bufferView", -1), su_gltf_integer(indices, "byteOffset", 0),
                    count, at) ||
         read_dense(g, l, su_gltf_integer(values, "bufferView", -1), su_gltf_integer(values, "byteOffset", 0), count,
@@ -453,10 +461,10 @@ const su_gltf_array *su_gltf_accessor(su_gltf *g, int64_t index, int64_t width)
     if (!array->value) {
         layout l = {.type = su_gltf_integer(a, "componentType", 0),
                     .count = su_gltf_integer(a, "count", -1),
-                    .width = components(json_string_value(json_object_get(a, "type"))),
+                    .width = su_gltf_components(json_string_value(json_object_get(a, "type"))),
                     .normalized = json_is_true(json_object_get(a, "normalized"))};
         bool stored = json_object_get(a, "bufferView") != NULL;
-        if (l.type < FIRST_TYPE || l.type > FLOAT_TYPE || !component_bytes[l.type - FIRST_TYPE] || l.width == 0 ||
+        if (l.type < FIRST_TYPE || l.type > SU_GLTF_FLOAT || !component_bytes[l.type - FIRST_TYPE] || l.width == 0 ||
             l.count < 0 || l.count > INT32_MAX || (!stored && l.count > MOST_ZEROS)) {
             su_gltf_fail(g, "accessor %lld is broken", (long long)index);
             return NULL;
@@ -469,14 +477,14 @@ const su_gltf_array *su_gltf_accessor(su_gltf *g, int64_t index, int64_t width)
         }
         double *value = su_arena_alloc(g->arena, l.count * l.width, sizeof *value);
         if (!value) {
-            no_memory(g);
+            su_gltf_no_memory(g);
             return NULL;
         }
         if (stored && read_dense(g, &l, su_gltf_integer(a, "bufferView", -1), su_gltf_integer(a, "byteOffset", 0),
                                  l.count, value))
             return NULL;
         if (sparse && replace_sparse(g, &l, sparse, value)) return NULL;
-        *array = (su_gltf_array){value, l.count, l.width, l.type != FLOAT_TYPE};
+        *array = (su_gltf_array){value, l.count, l.width, l.type != SU_GLTF_FLOAT};
     }
     if (width == 0 || array->width == width) return array;
     su_gltf_fail(g, "accessor %lld has %lld components where %lld are wanted", (long long)index,

@@ -36,9 +36,9 @@ typedef struct su_mode_report {
 /* Least number of linear modes that is at least `linear` and, with all its derivatives, gives r columns. */
 int64_t su_modes_least_linear(int64_t r, int64_t linear);
 
-/* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then the leading
- * mass-PCA directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is
- * removed (docs/formats.md, convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear +
+/* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then the leading mass-PCA
+ * directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is removed
+ * (docs/formats.md, convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear +
  * linear (linear + 1)/2 and as many free degrees of freedom. report may be NULL. */
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
                          su_mode_report *report, int threads, su_error *err);
