@@ -235,7 +235,7 @@ static su_status number_vertices(su_elastic *elastic, const double *points, int6
     }
     SU_GO(SU_ALLOC(&order, elastic->n, "free vertices", err));
     SU_GO(SU_ALLOC(&number, elastic->n, "free vertices", err));
-    su_bisection_order(elastic->n, points, order);
+    su_bisection_order(elastic->n, points, 0, order);
     for (int64_t k = 0; k < elastic->n; k++)
         if (elastic->free_index[order[k]] == 0) number[order[k]] = (int32_t)elastic->free_count++;
     int64_t next = elastic->free_count;

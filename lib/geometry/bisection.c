@@ -60,20 +60,30 @@ static void select_lowest(const cut *c, int64_t n, int64_t half, int32_t *order)
     }
 }
 
-static void bisect(const double *points, int64_t n, int32_t *order)
+/* Where so many are cut. */
+static int64_t half_of(int64_t n, int wide)
 {
-    while (n > LEAF) {
+    int64_t node = wide;
+    if (wide == 0) return n / 2;
+    while (wide * node < n) node *= wide;
+    int64_t half = (n / 2 + node / 2) / node * node;
+    return half < node ? node : half;
+}
+
+static void bisect(const double *points, int64_t n, int wide, int32_t *order)
+{
+    while (n > (wide ? wide : LEAF)) {
         cut c = {points, widest(points, n, order)};
-        int64_t half = n / 2;
+        int64_t half = half_of(n, wide);
         select_lowest(&c, n, half, order);
-        bisect(points, half, order);
+        bisect(points, half, wide, order);
         order += half, n -= half;
     }
     su_sort(order, (size_t)n, sizeof *order, su_order_int32);
 }
 
-void su_bisection_order(int64_t n, const double *points, int32_t *order)
+void su_bisection_order(int64_t n, const double *points, int wide, int32_t *order)
 {
     for (int64_t k = 0; k < n; k++) order[k] = (int32_t)k;
-    bisect(points, n, order);
+    bisect(points, n, wide, order);
 }

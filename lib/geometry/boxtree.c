@@ -145,35 +145,6 @@ void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t
     }
 }
 
-double su_boxtree_refit(su_boxtree *tree, const double *boxes)
-{
-    double surface = 0;
-    for (int64_t k = tree->node_count - 1; k >= 0; k--) { /* children come after their parent */
-        su_boxnode *node = &tree->nodes[k];
-        const su_boxnode *left = node + 1, *right = &tree->nodes[node->count ? k : node->right];
-        double size[3];
-        for (int i = 0; i < 3; i++) {
-            double low = DBL_MAX, high = -DBL_MAX;
-            for (int32_t j = node->first; j < node->first + node->count; j++) {
-                const double *box = boxes + 6 * (int64_t)tree->items[j];
-                low = su_smaller(low, box[i]), high = su_larger(high, box[3 + i]);
-            }
-            node->low[i] = node->count ? low : su_smaller(left->low[i], right->low[i]);
-            node->high[i] = node->count ? high : su_larger(left->high[i], right->high[i]);
-            size[i] = node->high[i] - node->low[i];
-        }
-        surface += 2 * (size[0] * size[1] + size[1] * size[2] + size[2] * size[0]);
-    }
-    return surface;
-}
-
-void su_boxtree_rebuild(su_boxtree *tree, const double *boxes)
-{
-    for (int64_t k = 0; k < tree->count; k++) tree->items[k] = (int32_t)k;
-    tree->node_count = 0;
-    if (tree->count) build(tree, boxes, 0, tree->count);
-}
-
 su_status su_boxtree_of_tets(const double *x, int64_t t, const int32_t *tets, su_boxtree *out, su_error *err)
 {
     return of_simplices(x, t, tets, 4, out, err);

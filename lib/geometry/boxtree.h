@@ -30,11 +30,6 @@ su_status su_boxtree_of_triangles(const double *x, int64_t t, const int32_t *tri
 void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t *triangles);
 /* Tree of tets (t,4) over x. */
 su_status su_boxtree_of_tets(const double *x, int64_t t, const int32_t *tets, su_boxtree *out, su_error *err);
-/* The same after boxes (count,6) have moved, its shape as it is; returns the surface of all its boxes, m^2: how loose
- * it is. Allocates nothing. */
-double su_boxtree_refit(su_boxtree *tree, const double *boxes);
-/* As su_boxtree_create would make it of as many boxes, in the memory that it has. */
-void su_boxtree_rebuild(su_boxtree *tree, const double *boxes);
 void su_boxtree_free(su_boxtree *tree);
 
 /* Calls visit for every item whose leaf's box touches [low, high]; visit returns false to stop. The caller tests the
