@@ -140,13 +140,13 @@ static void test_order_fills_nodes(void **state)
 /* A list against all tets: those that may hold the vertex are in it, none is related to the vertex or farther off than
  * it says. Returns how many may. */
 static int64_t try_list(const box_mesh *box, const su_contact_body *body, const double *y, int32_t v,
-                        const su_near_list *list, double reach)
+                        const su_near_list *list)
 {
     int64_t holding = 0;
     bool *listed = calloc((size_t)box->t, sizeof *listed);
     for (int64_t k = 0; k < list->count; k++) {
         assert_false(su_contact_related(body, v, box->tets + 4 * (int64_t)list->tet[k].tet, 4));
-        listed[list->tet[k].tet] = list->tet[k].gap <= reach;
+        listed[list->tet[k].tet] = list->tet[k].gap <= list->reach;
     }
     for (int64_t e = 0; e < box->t; e++) {
         double own[6];
@@ -175,21 +175,20 @@ static void test_lists_hold_what_is_near(void **state)
         su_near_tets *near;
         su_near_shape shape;
         su_near_list list;
-        double reach;
         assert_int_equal(su_near_tets_create(&body, 0, NULL, 0, NULL, threads, &near, NULL), SU_OK);
         assert_int_equal(su_near_shape_create(near, other, &shape, NULL), SU_OK);
         for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
             int64_t holding = 0, elsewhere = 0, vertices = 0;
             wind(&box, turns[k], y);
             for (int64_t j = 0; j < body.surface_count; j += 7) { /* before and after the order changes */
-                assert_int_equal(su_near_shape_list(near, &shape, body.vertex[j], &list, &reach, NULL), SU_OK);
-                elsewhere += try_list(&box, &body, other, body.vertex[j], &list, reach);
+                assert_int_equal(su_near_shape_list(near, &shape, body.vertex[j], &list, NULL), SU_OK);
+                elsewhere += try_list(&box, &body, other, body.vertex[j], &list);
             }
-            assert_int_equal(su_near_tets_bring(near, y, &reach, NULL), SU_OK);
+            assert_int_equal(su_near_tets_bring(near, y, NULL), SU_OK);
             for (int c = 0; c < threads; c++)
                 for (int64_t i = su_near_tets_first(near, c); i < su_near_tets_first(near, c + 1); i++, vertices++) {
-                    list = su_near_tets_list(near, i, c);
-                    holding += try_list(&box, &body, y, su_near_tets_vertex(near, i), &list, reach);
+                    list = su_near_tets_list(near, y, i, c);
+                    holding += try_list(&box, &body, y, su_near_tets_vertex(near, i), &list);
                 }
             assert_int_equal(vertices, body.surface_count);
             assert_true(turns[k] > 0 ? holding > 20 : holding == 0);

@@ -237,16 +237,16 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, cons
     return true;
 }
 
-/* The pairs of a vertex with those of some tets that were as near as `reach`, whatever their order. Of ways that end at
+/* The pairs of a vertex with those of some near tets, whatever their order. Of ways that end at
  * one place the shortest stays. */
 static void append_pairs(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex,
-                         const su_near_list *list, double reach)
+                         const su_near_list *list)
 {
     enum { MOST = 64 }; /* tets that one vertex can be in: copies of flesh that overlap there */
     holder in[MOST], next;
     int found = 0;
     for (int64_t k = 0; k < list->count; k++) {
-        if (list->tet[k].gap > reach) continue;
+        if (list->tet[k].gap > list->reach) continue;
         next.tet = list->tet[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
         if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
@@ -272,23 +272,22 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
     }
 }
 
-static void find_pairs(su_contact_finder *f, const double *y, double reach, int c)
+static void find_pairs(su_contact_finder *f, const double *y, int c)
 {
     chunk *into = f->chunks + c;
     into->pairs = 0, into->failed = false;
     for (int64_t i = su_near_tets_first(f->near, c); i < su_near_tets_first(f->near, c + 1); i++) {
-        const su_near_list list = su_near_tets_list(f->near, i, c);
-        append_pairs(f, into, y, su_near_tets_vertex(f->near, i), &list, reach);
+        const su_near_list list = su_near_tets_list(f->near, y, i, c);
+        append_pairs(f, into, y, su_near_tets_vertex(f->near, i), &list);
     }
 }
 
 /* All pairs at y. */
 static su_status find_all(su_contact_finder *f, const double *y, int64_t *count, su_error *err)
 {
-    double reach;
-    SU_TRY(su_near_tets_bring(f->near, y, &reach, err));
+    SU_TRY(su_near_tets_bring(f->near, y, err));
 #pragma omp parallel for num_threads(f->threads) schedule(static, 1)
-    for (int c = 0; c < f->threads; c++) find_pairs(f, y, reach, c);
+    for (int c = 0; c < f->threads; c++) find_pairs(f, y, c);
     *count = 0;
     for (int c = 0; c < f->threads; c++) {
         if (f->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
@@ -327,11 +326,10 @@ static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, c
         int32_t v = pairs[k].vertex;
         if (shape->first[v] >= 0) continue;
         su_near_list list;
-        double reach;
-        SU_TRY(su_near_shape_list(f->near, &shape->near, v, &list, &reach, err));
+        SU_TRY(su_near_shape_list(f->near, &shape->near, v, &list, err));
         into->failed = false;
         shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
-        append_pairs(f, into, shape->at, v, &list, reach);
+        append_pairs(f, into, shape->at, v, &list);
         shape->count[v] = (int32_t)into->pairs - shape->first[v];
         if (into->failed) return su_fail(err, SU_AGAIN, "no memory for contact");
     }

@@ -24,8 +24,8 @@ typedef struct related_leaf {
 typedef struct chunk {
     su_near_tet *tet; /* by slot */
     int64_t tets, room;
-    su_wide_leaf
-        *leaf; /* (leaves + 1) near a block: bit WIDE i + k of its tets, the k-th may be near the i-th vertex */
+    /* (leaves + 1) near a block: bit WIDE i + k of its tets says that the k-th may be near the i-th vertex */
+    su_wide_leaf *leaf;
     bool failed;
 } chunk;
 
@@ -53,6 +53,7 @@ struct su_near_tets {
     double *list_at; /* (n,3) positions the lists were made at */
     int64_t *start;  /* (vertices + threads) of each chunk's own list */
     chunk *chunks;   /* (threads) */
+    double far;      /* how far anything has moved since, m, along an axis */
     chunk single;    /* of a vertex in another shape */
     bool listed;
     su_arena arena;
@@ -304,10 +305,12 @@ int64_t su_near_tets_first(const su_near_tets *s, int thread)
 
 int32_t su_near_tets_vertex(const su_near_tets *s, int64_t slot) { return s->vertex[slot]; }
 
-su_near_list su_near_tets_list(const su_near_tets *s, int64_t slot, int thread)
+su_near_list su_near_tets_list(const su_near_tets *s, const double *y, int64_t slot, int thread)
 {
-    const int64_t *start = s->start + slot + thread;
-    return (su_near_list){start[1] - start[0], s->chunks[thread].tet + start[0]};
+    const int64_t *start = s->start + slot + thread, v = 3 * (int64_t)s->vertex[slot];
+    double way = 0; /* both ends of a gap move */
+    for (int c = 0; c < 3; c++) way = fmax(way, fabs(y[v + c] - s->list_at[v + c]));
+    return (su_near_list){start[1] - start[0], s->chunks[thread].tet + start[0], way + s->far + s->tree.rounding};
 }
 
 static void list_near(su_near_tets *s, const double *y, int c)
@@ -343,20 +346,18 @@ static double moved(const su_near_tets *s, const double *y)
     return far;
 }
 
-su_status su_near_tets_bring(su_near_tets *s, const double *y, double *reach, su_error *err)
+su_status su_near_tets_bring(su_near_tets *s, const double *y, su_error *err)
 {
-    double far = s->listed ? moved(s, y) : 0;
-    if (!s->listed || !(far <= 0.5 * MARGIN * s->body->edge)) {
-        s->listed = false, far = 0;
-        SU_TRY(fit_tree(s, y, err));
+    s->far = s->listed ? moved(s, y) : 0;
+    if (s->listed && s->far <= 0.5 * MARGIN * s->body->edge) return SU_OK;
+    s->listed = false, s->far = 0;
+    SU_TRY(fit_tree(s, y, err));
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
-        for (int c = 0; c < s->threads; c++) list_near(s, y, c);
-        for (int c = 0; c < s->threads; c++)
-            if (s->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-        memcpy(s->list_at, y, (size_t)(3 * s->body->n) * sizeof *y);
-        s->listed = true;
-    }
-    *reach = 2 * far + s->tree.rounding; /* both ends of a gap move */
+    for (int c = 0; c < s->threads; c++) list_near(s, y, c);
+    for (int c = 0; c < s->threads; c++)
+        if (s->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+    memcpy(s->list_at, y, (size_t)(3 * s->body->n) * sizeof *y);
+    s->listed = true;
     return SU_OK;
 }
 
@@ -370,8 +371,7 @@ su_status su_near_shape_create(const su_near_tets *s, double *at, su_near_shape 
 
 void su_near_shape_free(su_near_shape *shape) { su_wide_tree_free(&shape->tree); }
 
-su_status su_near_shape_list(su_near_tets *s, su_near_shape *shape, int32_t vertex, su_near_list *out, double *reach,
-                             su_error *err)
+su_status su_near_shape_list(su_near_tets *s, su_near_shape *shape, int32_t vertex, su_near_list *out, su_error *err)
 {
     chunk *into = &s->single;
     int64_t slot = s->slot[vertex];
@@ -386,7 +386,6 @@ su_status su_near_shape_list(su_near_tets *s, su_near_shape *shape, int32_t vert
         return su_fail(err, SU_AGAIN, "no memory for contact");
     into->tets = 0;
     append_near(&shape->tree, s->tet, leaves, point[0], (float)shape->tree.rounding, (int)(slot % BLOCK), into);
-    *out = (su_near_list){into->tets, into->tet};
-    *reach = shape->tree.rounding;
+    *out = (su_near_list){into->tets, into->tet, shape->tree.rounding};
     return SU_OK;
 }

@@ -15,6 +15,7 @@ typedef struct su_near_tet {
 typedef struct su_near_list {
     int64_t count;
     const su_near_tet *tet;
+    double reach; /* m: those that may hold the vertex have no larger gap */
 } su_near_list;
 
 typedef struct su_near_tets su_near_tets;
@@ -25,14 +26,14 @@ su_status su_near_tets_create(const su_contact_body *body, int64_t vertex_count,
                               int64_t tet_count, const int32_t *tets, int threads, su_near_tets **out, su_error *err);
 void su_near_tets_free(su_near_tets *near);
 
-/* Makes the lists for y (n,3), or keeps those made where nothing has moved far since; *reach: those that may hold
- * their vertex are no farther away than that, m. Allocates only where there are more near tets than ever. */
-su_status su_near_tets_bring(su_near_tets *near, const double *y, double *reach, su_error *err);
+/* Makes the lists for y (n,3), or keeps those made where nothing has moved far since. Allocates only where there are
+ * more near tets than ever. */
+su_status su_near_tets_bring(su_near_tets *near, const double *y, su_error *err);
 /* Vertices lie in the order of `slots`, which threads share: thread c has [su_near_tets_first(c), ... (c + 1)). */
 int64_t su_near_tets_first(const su_near_tets *near, int thread);
-/* The vertex of a slot, and its list, borrowed until the next call. */
+/* The vertex of a slot, and its list at the y that lists were brought to, borrowed until the next call. */
 int32_t su_near_tets_vertex(const su_near_tets *near, int64_t slot);
-su_near_list su_near_tets_list(const su_near_tets *near, int64_t slot, int thread);
+su_near_list su_near_tets_list(const su_near_tets *near, const double *y, int64_t slot, int thread);
 
 /* Another shape, in which single vertices are looked for. */
 typedef struct su_near_shape {
@@ -43,8 +44,8 @@ typedef struct su_near_shape {
 
 su_status su_near_shape_create(const su_near_tets *near, double *at, su_near_shape *out, su_error *err);
 void su_near_shape_free(su_near_shape *shape);
-/* The tets that may hold a vertex there; as su_near_tets_list, borrowed until the next call. */
-su_status su_near_shape_list(su_near_tets *near, su_near_shape *shape, int32_t vertex, su_near_list *out, double *reach,
+/* The tets that may hold a vertex there; borrowed until the next call. */
+su_status su_near_shape_list(su_near_tets *near, su_near_shape *shape, int32_t vertex, su_near_list *out,
                              su_error *err);
 
 #endif
