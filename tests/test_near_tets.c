@@ -113,30 +113,6 @@ static void test_tree_finds_what_touches(void **state)
     }
 }
 
-static void test_order_fills_nodes(void **state)
-{
-    (void)state;
-    enum { N = 700 };
-    static double points[3 * N];
-    static int32_t order[N];
-    static bool met[N];
-    uint64_t seed = 9;
-    for (int k = 0; k < 3 * N; k++) points[k] = (k % 3 == 1 ? 10 : 1) * box_random(&seed);
-    su_bisection_order(N, points, SU_WIDE, order);
-    for (int k = 0; k < N; k++) assert_false(met[order[k]]), met[order[k]] = true;
-    /* the first cut is across the longest axis and where a node of 64 begins */
-    int64_t half = (N / 2 + 32) / 64 * 64;
-    double below = -INFINITY, above = INFINITY;
-    for (int k = 0; k < N; k++) {
-        double at = points[3 * (int64_t)order[k] + 1];
-        if (k < half)
-            below = fmax(below, at);
-        else
-            above = fmin(above, at);
-    }
-    assert_true(below <= above);
-}
-
 /* A list against all tets: those that may hold the vertex are in it, none is related to the vertex or farther off than
  * it says. Returns how many may. */
 static int64_t try_list(const box_mesh *box, const su_contact_body *body, const double *y, int32_t v,
@@ -205,7 +181,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_finds_what_touches),
-        cmocka_unit_test(test_order_fills_nodes),
         cmocka_unit_test(test_lists_hold_what_is_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
