@@ -255,19 +255,28 @@ static double box_distance(const su_contact_body *body, const double *x, const d
     return squared;
 }
 
-/* avoid: a vertex; -1: none */
+static bool has_corner(const su_contact_body *body, int32_t triangle, int32_t vertex)
+{
+    const int32_t *c = body->surface + 3 * (int64_t)triangle;
+    return c[0] == vertex || c[1] == vertex || c[2] == vertex;
+}
+
+/* avoid: a vertex; -1: none. What the triangle before had around it is no nearer than the one that it led to. */
 static double descend(const su_contact_body *body, const double *x, const double p[3], int32_t avoid, int32_t *triangle,
                       double bary[3])
 {
-    int32_t at = *triangle;
+    int32_t at = *triangle, previous = -1;
     double best = to_triangle(body, x, p, at, bary), w[3];
     for (;;) {
         int32_t from = at;
         for (int i = 0; i < 3; i++) {
             int32_t v = body->surface[3 * (int64_t)from + i];
+            if (previous >= 0 && has_corner(body, previous, v)) continue;
             for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++) {
                 int32_t k = body->around[j];
-                if (k == from || looked_at(body, from, i, k) || !(box_distance(body, x, p, k) < best)) continue;
+                if (k == from || looked_at(body, from, i, k)) continue;
+                if (previous >= 0 && looked_at(body, previous, 3, k)) continue;
+                if (!(box_distance(body, x, p, k) < best)) continue;
                 double squared = to_triangle(body, x, p, k, w);
                 if (!(squared < best)) continue; /* nor what is not a number */
                 if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;
@@ -276,6 +285,7 @@ static double descend(const su_contact_body *body, const double *x, const double
             }
         }
         if (at == from) break;
+        previous = from;
     }
     *triangle = at;
     return sqrt(best);

@@ -90,8 +90,9 @@ double su_wide_tree_fit(su_wide_tree *tree, const int32_t *items, const int32_t 
 
 /* ---- queries ---- */
 
-SU_CLONES int64_t su_wide_tree_leaves(const su_wide_tree *tree, const float low[3], const float high[3],
-                                      su_wide_leaf *leaf)
+/* Static, for a clone's resolver would be seen from outside the library. */
+SU_CLONES static int64_t touched_leaves(const su_wide_tree *tree, const float low[3], const float high[3],
+                                        su_wide_leaf *leaf)
 {
     struct {
         int32_t level, node;
@@ -114,4 +115,9 @@ SU_CLONES int64_t su_wide_tree_leaves(const su_wide_tree *tree, const float low[
         }
     }
     return count;
+}
+
+int64_t su_wide_tree_leaves(const su_wide_tree *tree, const float low[3], const float high[3], su_wide_leaf *leaf)
+{
+    return touched_leaves(tree, low, high, leaf);
 }
