@@ -140,6 +140,8 @@ run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small
 check "joint curves, named from where the caller stands, for a character without clips" "$([ $status = 0 ] && [ -s nod/nod_it.abc ]; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small -n
 check "which a second run leaves alone" "$([ $status = 0 ] && ! grep -q 'supple import' out; echo $?)" "$(cat out err)"
+run "$BIN/supple" bake none.glb 'my curves/nod it.csv' --degrees -o other -n $small
+check "curves behind the character are the same, and may be in degrees" "$([ $status = 0 ] && grep -q "supple import .*nod it.csv.* --degrees" out; echo $?)" "$status $(cat out err)"
 touch -d '1 minute' 'my curves/nod it.csv'
 run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small -n
 check "unless they have changed" "$([ $status = 0 ] && grep -q 'supple import' out; echo $?)" "$(cat out err)"
