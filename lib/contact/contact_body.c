@@ -44,16 +44,6 @@ static void measure(su_contact_body *body)
     body->diagonal = su_box_diagonal(body->n, body->neutral);
 }
 
-/* start (n + 1) and the simplices around each vertex, ascending. */
-static void list_around(int64_t n, int64_t count, const int32_t *simplices, int corners, int64_t *start, int32_t *list)
-{
-    for (int64_t i = 0; i < corners * count; i++) start[simplices[i] + 1]++;
-    for (int64_t v = 0; v < n; v++) start[v + 1] += start[v];
-    for (int64_t i = 0; i < corners * count; i++) list[start[simplices[i]]++] = (int32_t)(i / corners);
-    for (int64_t v = n; v > 0; v--) start[v] = start[v - 1];
-    start[0] = 0;
-}
-
 static int compare_indices(const void *a, const void *b)
 {
     int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
@@ -67,7 +57,7 @@ static su_status list_rings(su_contact_body *body, su_error *err)
     int32_t *around = NULL, *ring = NULL;
     SU_GO(SU_ALLOC(&start, body->n + 1, "tets around vertices", err));
     SU_GO(SU_ALLOC(&around, 4 * body->t, "tets around vertices", err));
-    list_around(body->n, body->t, body->tets, 4, start, around);
+    su_simplices_around(body->n, body->t, body->tets, 4, start, around);
     for (int64_t v = 0; v < body->n; v++) most = start[v + 1] - start[v] > most ? start[v + 1] - start[v] : most;
     SU_GO(SU_ALLOC(&ring, 4 * most, "vertices around a vertex", err));
     for (int pass = 0; pass < 2; pass++) { /* counted, then kept */
@@ -189,7 +179,7 @@ su_status su_contact_body_create(int64_t n, const double *neutral, int64_t t, co
     if (body.arena.failed) SU_GO(su_fail(err, SU_AGAIN, "no memory for contact of %lld tets", (long long)t));
     memcpy(body.surface, surface, (size_t)(3 * body.b) * sizeof *surface);
     memcpy(body.owner, owner, (size_t)body.b * sizeof *owner);
-    list_around(n, body.b, body.surface, 3, body.around_start, body.around);
+    su_simplices_around(n, body.b, body.surface, 3, body.around_start, body.around);
     for (int64_t v = 0; v < n; v++)
         if (body.around_start[v + 1] > body.around_start[v]) body.vertex[body.surface_count++] = (int32_t)v;
     measure(&body);
@@ -219,7 +209,7 @@ su_status su_contact_body_of_patch(int64_t n, int64_t b, const int32_t *surface,
     memcpy(body.surface, surface, (size_t)(3 * b) * sizeof *surface);
     memcpy(body.ring, related, (size_t)related_start[n] * sizeof *related);
     for (int64_t v = 0; v <= n; v++) body.ring_start[v] = related_start[v];
-    list_around(n, b, body.surface, 3, body.around_start, body.around);
+    su_simplices_around(n, b, body.surface, 3, body.around_start, body.around);
     *out = body;
     return SU_OK;
 }
@@ -232,12 +222,17 @@ static double to_triangle(const su_contact_body *body, const double *x, const do
     return su_closest_on_triangle(p, x + 3 * (int64_t)c[0], x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[2], bary);
 }
 
+static bool has_corner(const su_contact_body *body, int32_t triangle, int32_t vertex)
+{
+    const int32_t *c = body->surface + 3 * (int64_t)triangle;
+    return c[0] == vertex || c[1] == vertex || c[2] == vertex;
+}
+
 /* Does triangle k hold one of the first `corners` of `from`, whose triangles were looked at already? */
 static bool looked_at(const su_contact_body *body, int32_t from, int corners, int32_t k)
 {
-    const int32_t *a = body->surface + 3 * (int64_t)from, *b = body->surface + 3 * (int64_t)k;
     for (int i = 0; i < corners; i++)
-        if (b[0] == a[i] || b[1] == a[i] || b[2] == a[i]) return true;
+        if (has_corner(body, k, body->surface[3 * (int64_t)from + i])) return true;
     return false;
 }
 
@@ -253,12 +248,6 @@ static double box_distance(const su_contact_body *body, const double *x, const d
         squared += far * far;
     }
     return squared;
-}
-
-static bool has_corner(const su_contact_body *body, int32_t triangle, int32_t vertex)
-{
-    const int32_t *c = body->surface + 3 * (int64_t)triangle;
-    return c[0] == vertex || c[1] == vertex || c[2] == vertex;
 }
 
 /* avoid: a vertex; -1: none. What the triangle before had around it is no nearer than the one that it led to. */

@@ -4,9 +4,9 @@
 #include "core/vector_clones.h"
 #include "geometry/bisection.h"
 #include "geometry/boxtree.h"
+#include "geometry/tetmesh.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static su_status take_arrays(su_near_tets *s, su_error *err)
     int64_t n = s->body->n, t = s->body->t, blocks = (s->vertices + BLOCK - 1) / BLOCK;
     SU_TRY(SU_TAKE_ALL(
         &s->arena, "contact", err, SU_WANT(s->vertex, s->vertices), SU_WANT(s->slot, n), SU_WANT(s->tet, s->tets),
-        SU_WANT(s->place, t), SU_WANT(s->tet_start, n + 1), SU_WANT(s->tet_around, 4 * s->tets), SU_WANT(s->watch, n),
+        SU_WANT(s->place, t), SU_WANT(s->tet_start, n + 1), SU_WANT(s->tet_around, 4 * t), SU_WANT(s->watch, n),
         SU_WANT(s->own, s->tets), SU_WANT(s->centre, 3 * s->tets), SU_WANT(s->related_start, blocks + 1),
         SU_WANT(s->list_at, 3 * n), SU_WANT(s->start, s->vertices + s->threads), SU_WANT(s->chunks, s->threads)));
     SU_TRY(su_wide_tree_create(s->tets, &s->tree, err));
@@ -110,24 +110,15 @@ done:
     return status;
 }
 
-/* The tets around each vertex. */
-static void link_tets(su_near_tets *s)
-{
-    int64_t n = s->body->n, *start = s->tet_start;
-    for (int64_t k = 0; k < 4 * s->tets; k++) start[s->body->tets[4 * (int64_t)s->own[k / 4] + k % 4] + 1]++;
-    for (int64_t v = 0; v < n; v++) start[v + 1] += start[v];
-    for (int64_t k = 4 * s->tets - 1; k >= 0; k--) {
-        int32_t e = s->own[k / 4];
-        s->tet_around[--start[s->body->tets[4 * (int64_t)e + k % 4] + 1]] = e;
-    }
-    memmove(start, start + 1, (size_t)n * sizeof *start), start[n] = 4 * s->tets;
-}
-
-/* Vertices sought and corners of tets. */
+/* Vertices sought and corners of the tets. */
 static void find_watched(su_near_tets *s)
 {
-    for (int64_t v = 0; v < s->body->n; v++)
-        if (s->tet_start[v + 1] > s->tet_start[v] || s->slot[v] >= 0) s->watch[s->watched++] = (int32_t)v;
+    for (int64_t v = 0; v < s->body->n; v++) {
+        bool corner = false;
+        for (int64_t k = s->tet_start[v]; k < s->tet_start[v + 1] && !corner; k++)
+            corner = s->place[s->tet_around[k]] >= 0;
+        if (corner || s->slot[v] >= 0) s->watch[s->watched++] = (int32_t)v;
+    }
 }
 
 su_status su_near_tets_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
@@ -143,12 +134,13 @@ su_status su_near_tets_create(const su_contact_body *body, int64_t vertex_count,
     for (int64_t i = 0; i < count; i++) s->tets += body->nearest[tets ? tets[i] : i] >= 0;
     SU_GO(take_arrays(s, err));
     for (int64_t v = 0; v < body->n; v++) s->slot[v] = -1;
+    for (int64_t e = 0; e < body->t; e++) s->place[e] = -1;
     for (int64_t i = 0, at = 0; i < count; i++) {
         int32_t e = tets ? tets[i] : (int32_t)i;
-        if (body->nearest[e] >= 0) s->own[at++] = e;
+        if (body->nearest[e] >= 0) s->place[e] = (int32_t)at, s->own[at++] = e;
     }
     SU_GO(order_vertices(s, vertices ? vertices : body->vertex, err));
-    link_tets(s);
+    su_simplices_around(body->n, body->t, body->tets, 4, s->tet_start, s->tet_around);
     find_watched(s);
     *out = s;
     s = NULL;
@@ -185,6 +177,7 @@ static int64_t mark_related(su_near_tets *s, int64_t block)
         for (int64_t k = body->ring_start[s->vertex[i]]; k < body->ring_start[s->vertex[i] + 1]; k++)
             for (int64_t e = s->tet_start[body->ring[k]]; e < s->tet_start[body->ring[k] + 1]; e++) {
                 int32_t place = s->place[s->tet_around[e]];
+                if (place < 0) continue;
                 if (!s->mark[place / WIDE]) s->marked[marked++] = place / WIDE;
                 s->mark[place / WIDE] |= 1U << (WIDE * (i - BLOCK * block) + place % WIDE);
             }

@@ -5,6 +5,7 @@
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 #include "geometry/winding.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ typedef struct grade {
     int64_t *item_first; /* (t) into pool */
     int32_t *item_count; /* (t) */
     int32_t *pool;
-    int64_t *star_start; /* (n + 2) */
+    int64_t *star_start; /* (n + 1) */
     int32_t *star;
     uint8_t *longest; /* (t) which of the six edges */
     int64_t *place;   /* (t,3) the sum of the corners in parts of a cell, the same for the mirror image */
@@ -161,11 +162,9 @@ static su_status build_stars(grade *g, su_error *err)
 {
     free(g->star_start), free(g->star);
     g->star_start = NULL, g->star = NULL;
-    SU_TRY(SU_ALLOC(&g->star_start, g->n + 2, "lattice stars", err));
+    SU_TRY(SU_ALLOC(&g->star_start, g->n + 1, "lattice stars", err));
     SU_TRY(SU_ALLOC(&g->star, 4 * g->t, "lattice stars", err));
-    for (int64_t k = 0; k < 4 * g->t; k++) g->star_start[g->tets[k] + 2]++;
-    for (int64_t v = 2; v < g->n + 2; v++) g->star_start[v] += g->star_start[v - 1];
-    for (int64_t k = 0; k < 4 * g->t; k++) g->star[g->star_start[g->tets[k] + 1]++] = (int32_t)(k / 4);
+    su_simplices_around(g->n, g->t, g->tets, 4, g->star_start, g->star);
     return SU_OK;
 }
 

@@ -17,6 +17,15 @@ void su_tets_free(su_tets *mesh)
     memset(mesh, 0, sizeof *mesh);
 }
 
+void su_simplices_around(int64_t n, int64_t count, const int32_t *simplices, int corners, int64_t *start, int32_t *list)
+{
+    for (int64_t i = 0; i < corners * count; i++) start[simplices[i] + 1]++;
+    for (int64_t v = 0; v < n; v++) start[v + 1] += start[v];
+    for (int64_t i = 0; i < corners * count; i++) list[start[simplices[i]]++] = (int32_t)(i / corners);
+    for (int64_t v = n; v > 0; v--) start[v] = start[v - 1];
+    start[0] = 0;
+}
+
 double su_tet_volume(const double *x, const int32_t *tet)
 {
     double m[9];

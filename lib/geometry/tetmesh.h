@@ -38,6 +38,10 @@ void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], 
 
 /* neighbour (t,4): the tet across face i, -1 at the boundary. SU_FAILED where three tets share a face. */
 su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, su_error *err);
+/* What is around each vertex: of v the simplices (count, corners each: tets or triangles) from start[v] to start[v + 1]
+ * in list (corners count), ascending. start (n + 1) holds zeros. */
+void su_simplices_around(int64_t n, int64_t count, const int32_t *simplices, int corners, int64_t *start,
+                         int32_t *list);
 /* Boundary triangles, outward, in order of tets; owner (b) is the tet of each (NULL: not wanted). Caller frees both. */
 su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **surface, int32_t **owner,
                           su_error *err);

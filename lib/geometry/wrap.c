@@ -95,7 +95,7 @@ static su_status wrap_init(wrap *w, su_error *err)
     const su_tets *m = &w->cage->mesh;
     int64_t points = w->cage->point_count;
     SU_TRY(SU_ALLOC(&w->cell, m->n, "flesh vertices", err));
-    SU_TRY(SU_ALLOC(&w->star_start, m->n + 2, "flesh stars", err));
+    SU_TRY(SU_ALLOC(&w->star_start, m->n + 1, "flesh stars", err));
     SU_TRY(SU_ALLOC(&w->star, 4 * m->t, "flesh stars", err));
     SU_TRY(SU_ALLOC(&w->neighbour, 4 * m->t, "tet neighbours", err));
     SU_TRY(SU_ALLOC(&w->dead, m->t, "flesh tets", err));
@@ -106,9 +106,7 @@ static su_status wrap_init(wrap *w, su_error *err)
     SU_TRY(SU_ALLOC(&w->moved, points, "skin points", err));
     SU_TRY(SU_ALLOC(&w->around, points, "skin points", err));
     SU_TRY(su_tet_neighbours(m->t, m->tets, w->neighbour, err));
-    for (int64_t k = 0; k < 4 * m->t; k++) w->star_start[m->tets[k] + 2]++;
-    for (int64_t v = 2; v < m->n + 2; v++) w->star_start[v] += w->star_start[v - 1];
-    for (int64_t k = 0; k < 4 * m->t; k++) w->star[w->star_start[m->tets[k] + 1]++] = (int32_t)(k / 4);
+    su_simplices_around(m->n, m->t, m->tets, 4, w->star_start, w->star);
     for (int64_t k = 0; k < 4 * m->t; k++)
         for (int i = 0; i < 3 && w->neighbour[k] < 0; i++) w->open_faces[m->tets[k - k % 4 + su_tet_face[k % 4][i]]]++;
     for (int64_t k = 0; k < 4 * m->t; k++) w->cell[m->tets[k]] += 12.0 * su_tet_volume(m->x, m->tets + k - k % 4);
