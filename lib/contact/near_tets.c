@@ -356,7 +356,7 @@ su_status su_near_tets_bring(su_near_tets *s, const double *y, su_error *err)
 
 /* ---- other shapes ---- */
 
-su_status su_near_shape_create(const su_near_tets *s, double *at, su_near_shape *out, su_error *err)
+su_status su_near_shape_create(const su_near_tets *s, const double *at, su_near_shape *out, su_error *err)
 {
     *out = (su_near_shape){.at = at};
     return su_wide_tree_create(s->tets, &out->tree, err);
