@@ -49,6 +49,10 @@ CHECK
 ok $? "a part on a joint that no vertex follows comes in, and moves with what is above that joint"
 "$python" "$here/rig_files.py" write fbx-few-bare few.fbx && supple import few.fbx --list >few.txt 2>&1 && grep -q "object 'tube'.* 4 vertices, 1 polygons" few.txt
 ok $? "one polygon of a material of its own at the end of a file without clips"
+sed 's/LINEAR/BEZIER/' collada.dae >curved.dae      # one key of the file
+supple import collada.dae --clip animation --fps 240 --progress none -o far.npz 2>far.txt && ! grep -q "straight lines" far.txt &&
+    supple import curved.dae --clip animation --fps 240 --progress none -o far.npz 2>far.txt && grep -q "keys lie up to .* along straight lines" far.txt
+ok $? "Collada keys farther apart than frames: a warning where the file says curves, none where it says lines"
 # A character in one file, its motion in another: in binary, text and Collada; with links that assimp makes of pivots and pre-rotations
 # of animated nodes only.
 for kind in fbx-bare fbx-pivot-bare; do "$python" "$here/rig_files.py" write $kind $kind.fbx; done

@@ -234,6 +234,26 @@ static void read_joints(const char *text, const char *limit, su_scene *scene)
         for (int64_t b = 0; b < scene->mesh[m].bones; b++) correct_joints(list, count, scene, &scene->mesh[m].bone[b]);
 }
 
+/* ---- animations ---- */
+
+/* Do all keys say LINEAR, of which assimp drops nothing? A sampler's kinds of interpolation stand in a Name_array. */
+static bool is_linear(const char *text, const char *limit)
+{
+    static const char *const curved[] = {"BEZIER", "HERMITE", "CARDINAL", "BSPLINE", "STEP"};
+    tag t;
+    for (const char *at = text; next_tag(at, limit, &t); at = t.body) {
+        if (!is(&t, "Name_array")) continue;
+        const char *end = closing(t.body, limit, "Name_array");
+        for (const char *word = t.body; word < end;) {
+            size_t space = strspn(word, " \t\r\n"), length = strcspn(word + space, " \t\r\n<");
+            for (size_t k = 0; k < sizeof curved / sizeof *curved; k++)
+                if (strlen(curved[k]) == length && memcmp(word + space, curved[k], length) == 0) return false;
+            word += space + length + 1;
+        }
+    }
+    return true;
+}
+
 /* ---- the file ---- */
 
 void su_collada_control_points(const char *path, su_scene *scene)
@@ -245,6 +265,7 @@ void su_collada_control_points(const char *path, su_scene *scene)
     blank_comments(text);
     const char *limit = text + size;
     read_joints(text, limit, scene);
+    scene->straight = is_linear(text, limit);
     for (const char *at = text; next_tag(at, limit, &t);) {
         at = t.body;
         if (!is(&t, "geometry")) continue;
