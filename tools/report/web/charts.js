@@ -19,11 +19,15 @@ const NOTHING = 1e-5;
 
 const largest = (values) => values.reduce((most, v) => Math.max(most, Math.abs(v ?? 0)), 0);
 
-// Joules in the unit that keeps the largest of them to four digits before the point.
+// Joules in the unit that keeps the largest of them to one to four digits before the point.
 function joules(most) {
-    const step = most < 1e4 ? 0 : most < 1e7 ? 1 : most < 1e10 ? 2 : 3;
-    return { unit: ['J', 'kJ', 'MJ', 'GJ'][step], factor: 10 ** (-3 * step) };
+    const units = ['nJ', 'µJ', 'mJ', 'J', 'kJ', 'MJ', 'GJ'], power = Math.log10(most || 1);
+    const step = Math.min(3, Math.max(-3, Math.floor((power >= 4 ? power - 1 : Math.min(power, 0)) / 3)));
+    return { unit: units[step + 3], factor: 10 ** (-3 * step) };
 }
+
+// Six digits, wherever the point stands: the browser's own three behind it make of small numbers 0, 0, -0.
+const digits = (v) => v.toLocaleString(undefined, { maximumSignificantDigits: 6 });
 
 function strided(values, count, width, column, factor = 1) {
     return Array.from({ length: count }, (_, i) => values[i * width + column] * factor);
@@ -44,7 +48,8 @@ export function charts(data, parent, tables, goto) {
         const size = () => ({ width: Math.max(box.clientWidth - 28, 200), height: 220 });
         const chart = new uPlot({
             ...size(), scales: { x: { time: false }, ...options.scales }, cursor: { drag: { x: true, y: false } },
-            axes: [{ label: options.x ?? 'time, s', labelSize: 20, ...axis }, { size: 58, label: options.y, labelSize: 18, ...axis }],
+            axes: [{ label: options.x ?? 'time, s', labelSize: 20, ...axis },
+                { size: 58, label: options.y, labelSize: 18, ...(options.scales ? {} : { values: (_, splits) => splits.map(digits) }), ...axis }],
             series: [{ label: options.x ?? 'time' }, ...series.map((s, i) => ({
                 label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Math.abs(v) < nothing ? '0' : Number(v).toPrecision(4),
             }))],
