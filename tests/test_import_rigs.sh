@@ -49,6 +49,31 @@ CHECK
 ok $? "a part on a joint that no vertex follows comes in, and moves with what is above that joint"
 "$python" "$here/rig_files.py" write fbx-few-bare few.fbx && supple import few.fbx --list >few.txt 2>&1 && grep -q "object 'tube'.* 4 vertices, 1 polygons" few.txt
 ok $? "one polygon of a material of its own at the end of a file without clips"
+# MD5 keeps a character and each of its motions in files of their own: a square rod along z, bent by 90 degrees half way up.
+"$python" - <<'PY' && supple import rod.md5mesh --clip bend.md5anim --unit m --progress none -o rod.npz && "$python" - <<'CHECK'
+from math import pi, sin
+points = [(x, y, z) for z in range(4) for x, y in ((-.5, -.5), (.5, -.5), (.5, .5), (-.5, .5))]
+faces = [(0, 2, 1), (0, 3, 2), (12, 13, 14), (12, 14, 15)]
+for a, b in ((4 * r + k, 4 * r + (k + 1) % 4) for r in range(3) for k in range(4)):
+    faces += [(a, b, b + 4), (a, b + 4, a + 4)]
+with open("rod.md5mesh", "w") as out:
+    print('MD5Version 10\ncommandline ""\nnumJoints 2\nnumMeshes 1\n\njoints {\n"low" -1 ( 0 0 0 ) ( 0 0 0 )\n"high" 0 ( 0 0 1.5 ) ( 0 0 0 )\n}\n\nmesh {\nshader "rod"', file=out)
+    print("numverts", len(points), *("\nvert %d ( 0 0 ) %d 1" % (i, i) for i in range(len(points))), file=out)
+    print("numtris", len(faces), *("\ntri %d %d %d %d" % (i, *f) for i, f in enumerate(faces)), file=out)
+    print("numweights", len(points), *("\nweight %d %d 1 ( %g %g %g )" % (i, z > 1.5, x, y, z - 1.5 * (z > 1.5)) for i, (x, y, z) in enumerate(points)), "\n}", file=out)
+with open("bend.md5anim", "w") as out:
+    print('MD5Version 10\ncommandline ""\nnumFrames 3\nnumJoints 2\nframeRate 24\nnumAnimatedComponents 1\n\nhierarchy {\n"low" -1 0 0\n"high" 0 8 0\n}', file=out)
+    print("\nbounds {", *["\n( -1 -1 0 ) ( 1 1 3 )"] * 3, "\n}\n\nbaseframe {\n( 0 0 0 ) ( 0 0 0 )\n( 0 0 1.5 ) ( 0 0 0 )\n}", file=out)
+    print(*("\nframe %d {\n%.9g\n}\n" % (f, sin(pi / 8 * f)) for f in range(3)), sep="", file=out)
+PY
+import numpy as np
+points = np.load("rod.npz")["points"]      # y up
+x, y, z = points[0].T
+assert abs(points[0].max(axis=0) - (.5, 3, .5)).max() < 1e-6 and abs(points[0].min(axis=0) - (-.5, 0, -.5)).max() < 1e-6
+bent = np.where((y > 1.5)[:, None], np.stack([x, 1.5 + z, 1.5 - y], axis=1), points[0])
+assert abs(points[2] - bent).max() < 1e-6, points[2]
+CHECK
+ok $? "a motion of MD5 (.md5anim) on its mesh"
 sed 's/LINEAR/BEZIER/' collada.dae >curved.dae      # one key of the file
 supple import collada.dae --clip animation --fps 240 --progress none -o far.npz 2>far.txt && ! grep -q "straight lines" far.txt &&
     supple import curved.dae --clip animation --fps 240 --progress none -o far.npz 2>far.txt && grep -q "keys lie up to .* along straight lines" far.txt
