@@ -67,8 +67,13 @@ export function charts(data, parent, tables, goto) {
 
     overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) },
         ...(data.largest2 ? [{ label: `largest, ${info.second_file}`, values: Array.from(data.largest2, (v) => 100 * v) }] : [])], { y: 'cm' });
-    const energy = joules(largest(Array.from(data.energy)));
-    overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i, energy.factor) })), { y: energy.unit });
+    // Beside the kinetic energy, in which the rig's own motion counts, the others would be a line at 0.
+    const energies = (title, list) => {
+        const { unit, factor } = joules(Math.max(...list.map(([, column]) => largest(strided(data.energy, count, 3, column)))));
+        overTime(title, list.map(([label, column]) => ({ label, values: strided(data.energy, count, 3, column, factor) })), { y: unit });
+    };
+    energies('Energy of the flesh', [['elastic', 1], ['gravity', 2]]);
+    energies('Kinetic energy, with the rig', [['kinetic', 0]]);
     if (data.error_estimate) {
         const share = info.sim?.error_estimate;
         const title = data.full_frame ? 'How far the model alone is off; shown is the full space' : `Error${share == null ? '' : `: about ${(100 * share).toPrecision(2)} % of the motion`}`;

@@ -196,7 +196,7 @@ class Viewer {
         this.resize();
     }
 
-    // Size of the character at rest, and the lowest point of the whole shot.
+    // Size of the character at rest; of the whole shot the lowest point, and how far it reaches up where it stands tallest.
     measure() {
         const { info, rig, pose_shapes: shape } = this.data, low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
         for (let i = 0; i < 3 * info.skin_vertices; i++) {
@@ -204,9 +204,15 @@ class Viewer {
         }
         this.size = Math.hypot(...high.map((h, i) => h - low[i]));
         this.width = high.map((h, i) => h - low[i]);
-        let bottom = 32767;
-        for (let i = 1; i < rig.length; i += 3) bottom = Math.min(bottom, rig[i]);
-        this.low = bottom / 32767 * info.rig_scale + info.rig_centre[1];
+        let bottom = 32767, tallest = 0;
+        for (let frame = 0, i = 1; frame < info.shown_frames; frame++) {
+            let least = 32767, most = -32767;
+            for (let v = 0; v < info.skin_vertices; v++, i += 3) least = Math.min(least, rig[i]), most = Math.max(most, rig[i]);
+            bottom = Math.min(bottom, least), tallest = Math.max(tallest, most - least);
+        }
+        const scale = info.rig_scale / 32767;
+        this.low = bottom * scale + info.rig_centre[1];
+        this.tallest = tallest * scale;
     }
 
     resize() {
@@ -240,9 +246,10 @@ class Viewer {
     meshes() { return [this.simulated, this.rig, this.modes, this.live, this.second].filter(Boolean); }
 
     look() {
-        const target = this.target();
+        const target = this.target(), whole = 0.6 * this.tallest / Math.tan(this.camera.fov * Math.PI / 360); // and a fifth more
+        const distance = Math.max((this.sides() ? 1.75 : 1.5) * this.size, whole);
         this.controls.target.copy(target);
-        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar((this.sides() ? 1.75 : 1.5) * this.size));
+        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar(distance));
         this.camera.near = this.size / 100, this.camera.far = this.size * 60;
         this.camera.updateProjectionMatrix();
         this.offset.copy(target);
