@@ -13,6 +13,7 @@
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
+#   SHOT_THREADS the same of those that work on one shot, where make -j runs several at a time  (default: THREADS)
 #   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned; none: no
 #                model is trained, all shots are played in the full space; skinning: skinning eigenmodes and clusters, nothing is
 #                trained (docs/skinning.md)  (default: one; poses where POSES or POSES_BOUND is set)
@@ -126,7 +127,9 @@ endif
 # One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
 # make itself ends with 2 whatever happened.
 supple-keep-status = $(if $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
-supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(supple-strict) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(supple-keep-status)
+supple-of-shots := import sim fullsim skin compare export report
+supple-threads = $(or $(if $(filter $(supple-of-shots),$(1)),$(SHOT_THREADS)),$(THREADS))
+supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(addprefix -j ,$(call supple-threads,$(1))) $(supple-strict) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(supple-keep-status)
 supple-space := $(subst ,, )
 supple-inputs = $(filter-out $(supple-flags)/%,$^)
 

@@ -57,6 +57,12 @@ run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --pose
 check "it says so" "$(grep -q 'all played in the full space; --train' err; echo $?)" "$(cat err)"
 check "a bake in the full space makes no basis" "$([ $status = 0 ] && [ -s whole/Trot.abc ] && [ ! -e 'whole/my_pet.basis.npz' ] && [ ! -e 'whole/my_pet.motion.anim.npz' ] &&
     grep -q 'largest displacement' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake 'my pet.glb' -o share --poses 2 --tets 1500 --substeps 1 -j 4
+check "clips beside each other share the threads" "$([ $status = 0 ] && python3 -c "
+import json
+threads = lambda name: json.load(open('share/stats/%s.npz.json' % name))['threads']
+assert [threads(n) for n in ('mesh.my_pet.tet', 'fullsim.Trot.sim', 'fullsim.Stop.sim')] == [4, 2, 2]
+"; echo $?)" "$status $(cat err)"
 run "$BIN/supple" fullsim whole/my_pet.tet.npz whole/my_pet.fit.npz whole/Trot.anim.npz --substeps 1 -q -o whole/truth.npz
 run "$BIN/supple" compare whole/my_pet.model.npz whole/Trot.anim.npz whole/Trot.sim.npz whole/truth.npz -q --stats off.json
 off=$(sed -n 's/^ "error": \([0-9.e+-]*\),*$/\1/p' off.json)

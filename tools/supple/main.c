@@ -1,4 +1,5 @@
 /* supple: the front end. `supple TOOL ...` becomes supple-TOOL, found beside this program. */
+#include "core/threads.h"
 #include "core/tool.h"
 
 #include <errno.h>
@@ -101,6 +102,9 @@ int main(int argc, char **argv)
         return SU_USAGE;
     }
     setenv("SUPPLE_BIN", folder, 1); /* scripts run the programs beside this one */
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", su_thread_count(0));
+    setenv("SUPPLE_THREADS", threads, 1); /* and so many at a time */
     /* Idle threads sleep, once they have waited for about as long as waking takes (1000 turns, some 15 us). By default
      * those of libgomp spin for longer, and beside other work (a bake runs several programs, a farm several bakes) take
      * the processor from one that has something to do: a full simulation on two threads of two processors took ten
