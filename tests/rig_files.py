@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -487,9 +487,86 @@ def collada(rig):
        " ".join(map(str, counts)), " ".join(map(str, pairs)), animations, nodes + mesh if rig.object == "tube" else mesh + nodes)
 
 
+# ---- UsdSkel ----
+
+def usd(rig):
+    tuples = lambda a: "[" + ", ".join("(" + ", ".join("%.17g" % x for x in row) + ")" for row in a) + "]"
+    plain = lambda a: "[" + ", ".join("%.17g" % x for x in np.ravel(a)) + "]"
+    rows = lambda m: "(" + ", ".join("(" + ", ".join("%.17g" % x for x in row) + ")" for row in m.T) + ")"      # act on row vectors
+    samples = lambda kind, name, texts: "%s %s.timeSamples = {\n%s\n}\n" % (kind, name, "\n".join("%d: %s," % f for f in enumerate(texts)))
+
+    def quaternion(m):
+        w = np.sqrt(max(0, 1 + np.trace(m))) / 2
+        return [w, (m[2, 1] - m[1, 2]) / (4 * w), (m[0, 2] - m[2, 0]) / (4 * w), (m[1, 0] - m[0, 1]) / (4 * w)]
+
+    joints = '["hip", "hip/knee", "hip/knee/toe"]'
+    rest = [affine(rig.t[b], rig.node_r[b], pre=rig.pre[b], pivot=rig.pivot[b]) for b in range(3)]
+    rest[0] = rig.axis @ rest[0]
+    local = [[rig.local(b, f) for b in range(2)] for f in range(FRAMES)]      # the toe, which no track moves, rests
+    shape = animated = ""
+    if rig.shape is not None:
+        moved = np.flatnonzero(abs(rig.shape).max(1))
+        shape = 'uniform token[] skel:blendShapes = ["bulge"]\nrel skel:blendShapeTargets = </rig/tube/bulge>\n' \
+            'def BlendShape "bulge"\n{\nuniform vector3f[] offsets = %s\nuniform int[] pointIndices = %s\n}\n' % (tuples(rig.shape[moved]), plain(moved))
+        animated = 'uniform token[] blendShapes = ["other", "bulge"]\n' + samples("float[]", "blendShapeWeights", ["[0, %.17g]" % w for w in rig.shape_weight])
+    corners = np.array(rig.quads).ravel()
+    return """#usda 1.0
+(
+    metersPerUnit = 0.01
+    timeCodesPerSecond = %d
+    upAxis = "%s"
+)
+
+def SkelRoot "rig" ( prepend apiSchemas = ["SkelBindingAPI"] )
+{
+    rel skel:skeleton = </rig/bones>
+    def Skeleton "bones"
+    {
+        uniform token[] joints = %s
+        uniform matrix4d[] bindTransforms = [%s]
+        uniform matrix4d[] restTransforms = [%s]
+        rel skel:animationSource = </rig/bend>
+    }
+    def SkelAnimation "bend"
+    {
+        uniform token[] joints = ["hip", "hip/knee"]
+        %s%shalf3[] scales = [(1, 1, 1), (1, 1, 1)]
+        %s
+    }
+    def Mesh "unseen"
+    {
+        token visibility = "invisible"
+        point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+    }
+    def Mesh "tube" ( prepend apiSchemas = ["SkelBindingAPI"] )
+    {
+        point3f[] points = %s
+        int[] faceVertexCounts = %s
+        int[] faceVertexIndices = %s
+        matrix4d primvars:skel:geomBindTransform = %s
+        uniform token[] skel:joints = ["hip/knee/toe", "hip/knee", "hip"]
+        int[] primvars:skel:jointIndices = %s ( elementSize = 3 interpolation = "vertex" )
+        float[] primvars:skel:jointWeights = %s ( elementSize = 3 interpolation = "vertex" )
+        texCoord2f[] primvars:st = %s ( interpolation = "faceVarying" )
+        double3 xformOp:translate = (7, 7, 7)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        %s
+    }
+}
+""" % (FPS, rig.up.upper(), joints, ", ".join(map(rows, rig.bind())), ", ".join(map(rows, rest)),
+       samples("float3[]", "translations", [tuples([m[:3, 3] for m in frame]) for frame in local]),
+       samples("quatf[]", "rotations", [tuples([quaternion(m[:3, :3]) for m in frame]) for frame in local]), animated, tuples(rig.points),
+       plain([4] * len(rig.quads)), plain(corners), rows(rig.axis @ rig.mesh_node), plain([[0, 1, 2]] * len(rig.points)), plain(rig.weights[:, ::-1]),
+       tuples(np.c_[corners % 4, np.arange(len(corners))] / 100), shape)
+
+
 def data(kind):
     """The bytes of the file."""
     rig = Rig(kind)
+    if kind.startswith("usd"):
+        return usd(rig).encode()
     if kind.startswith("collada"):
         return collada(rig).encode()
     if kind.startswith("fbx6"):

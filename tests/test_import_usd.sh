@@ -65,8 +65,8 @@ c = a["color"][a["source_vertex"]]
 assert np.allclose(c[:25, :3], np.linspace(0, 1, 75).reshape(-1, 3), atol=1e-6) and np.allclose(c[:25, 3], 0.25 * (np.arange(25) % 4)), c
 PY
 ok $? "names, material, colours and opacity"
-"$supple" import -q bound.usdc --progress none -o one.npz 2>&1 | grep -q "1 objects are moved by skeletons, which are not read of USD"
-ok $? "a skeleton that is not read is told"
+"$supple" import -q bound.usdc --progress none -o one.npz 2>&1 | grep -q "1 objects are moved by skeletons that this layer does not hold"
+ok $? "a skeleton that is elsewhere is told"
 refuse "a crate older than 0.4.0" old.usdc "binary layer of version 0.3"
 
 # what supple writes, as text and as a crate

@@ -12,8 +12,9 @@ core:
 linalg: core
 geometry: core
 io/alembic: core
-io/cache: core linalg geometry io/alembic
-io/scene: core geometry
+io/usd: core geometry
+io/cache: core linalg geometry io/alembic io/usd
+io/scene: core geometry io/usd
 io/stage: core geometry
 io: core geometry io/cache io/stage
 rig: core geometry io/cache io/scene io/stage io

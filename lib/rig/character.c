@@ -606,7 +606,8 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(choose_flesh(out, options, &scratch, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
-    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) {
+    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0 ||
+        strcmp(scene->format, "USD") == 0) { /* formats of corners */
         SU_GO(su_character_source_order(out, &scratch, err));
         if (out->uv)
             SU_GO(su_polygons_merge_uv(out->N, out->corners, out->face_indices, &out->uvs, out->uv, out->uv_indices,

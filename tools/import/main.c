@@ -140,7 +140,8 @@ static const su_program program = {
     .summary = "read a clip of a rigged character, or a mesh sequence",
     .usage = "FILE -o ANIM",
     .description =
-        "Reads a skinned or morphing character (glTF, VRM, FBX, Collada and what else assimp knows), evaluates one "
+        "Reads a skinned or morphing character (glTF, VRM, FBX, Collada, UsdSkel and what else assimp knows), "
+        "evaluates one "
         "clip frame by frame and writes the skin in its root frame, the rig parameters and the skeleton.\n\n"
         "Reads a mesh sequence too: walk.%04d.obj, walk.####.obj, 'walk.$F4.obj' or 'walk.*.obj' (or .ply), .pc2 "
         "or .mdd with --neutral, .abc. It "

@@ -4,6 +4,7 @@
 #include "core/threads.h"
 #include "io/cache/sequence.h"
 #include "io/cache/sequence_files.h"
+#include "io/scene/usd_skel.h"
 #include "rig/sequence_take.h"
 
 #include <math.h>
@@ -15,7 +16,8 @@ bool is_sequence(const char *path)
     static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda", ".usdc", ".usdz"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
+        if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0)
+            return strncmp(endings[i], ".usd", 4) != 0 || !su_usd_is_skinned(path);
     return false;
 }
 
@@ -68,9 +70,8 @@ static void say_left_out(su_tool *tool, const options *o, const su_sequence *s)
     if (count) su_warn(tool, "%lld objects are hidden at times and are taken at all: %s", (long long)count, names);
     if (s->skinned)
         su_warn(tool,
-                "%lld objects are moved by skeletons, which are not read of USD: they stand still; export the rig as "
-                "glTF or "
-                "FBX, or the shot as points that move",
+                "%lld objects are moved by skeletons that this layer does not hold: they stand still; usdcat --flatten "
+                "makes one layer of all",
                 (long long)s->skinned);
     if (s->unread.count) import_say_unread(tool, &s->unread);
     if (s->parameters.count) su_note(tool, "further values of the meshes are not read: %s", s->parameters.text);

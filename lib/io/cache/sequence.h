@@ -29,7 +29,7 @@ typedef struct su_sequence {
     int64_t others;         /* objects that are no meshes (curves, points) and were not read */
     su_name_list unread;    /* texture coordinates and colours beside the first, which are read */
     su_name_list parameters; /* further values of vertices, corners or polygons, which are not read */
-    int64_t skinned;         /* objects that a skeleton moves (USD), which is not read */
+    int64_t skinned;         /* objects that a skeleton moves which the layer does not hold (USD) */
     double unit;             /* m, as the file says; 0: not said */
     int up;                  /* axis that points up, 0 x, 1 y, 2 z, as the file says; -1: not said */
     double fps;              /* where the file says it (Alembic's _ai_DCC_FPS or its time step); 0: unknown */

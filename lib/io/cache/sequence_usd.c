@@ -3,16 +3,15 @@
 #include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/polygon.h"
-#include "geometry/rotation.h"
 #include "io/cache/sequence_internal.h"
-#include "io/cache/usd_file.h"
+#include "io/usd/usd_file.h"
+#include "io/usd/usd_surface.h"
+#include "io/usd/usd_xform.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SAME_CODE 1e-6 /* of a time code */
 
 typedef struct usd_mesh {
     int64_t prim, points, faces, corners;
@@ -33,104 +32,9 @@ static su_status refuse(const struct su_sequence_usd *u, int64_t prim, su_error 
     return su_fail(err, SU_INPUT, "%s: mesh %.*s: %s", u->layer.path, (int)name.size, name.at, what);
 }
 
-/* ---- transforms ---- */
-
-/* Numbers of an attribute at a time code: `count` of them, linear between samples. False: it has others or none. */
-static bool numbers_at(const su_usd_attribute *a, double code, int64_t count, double *out)
-{
-    double next[16];
-    int64_t low = 0;
-    if (!a || count > 16) return false;
-    if (a->samples == 0) return su_usd_numbers(a->value, count, out) == count;
-    while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
-    if (su_usd_numbers(a->sample[low].value, count, out) != count) return false;
-    double from = a->sample[low].time;
-    if (low + 1 == a->samples || code <= from + SAME_CODE) return true;
-    if (su_usd_numbers(a->sample[low + 1].value, count, next) != count) return false;
-    double f = (code - from) / (a->sample[low + 1].time - from);
-    for (int64_t i = 0; i < count; i++) out[i] += f * (next[i] - out[i]);
-    return true;
-}
-
-static void about(int axis, double degrees, double m[16])
-{
-    double a = degrees * (M_PI / 180.0), c = cos(a), s = sin(a);
-    int i = (axis + 1) % 3, j = (axis + 2) % 3;
-    su_affine_identity(m);
-    m[5 * i] = m[5 * j] = c, m[4 * i + j] = -s, m[4 * j + i] = s;
-}
-
-/* One operation of a transform, "xformOp:rotateXYZ:pivot" and so on. False where it is not known or has no value. */
-static bool operation(const su_usd_layer *layer, int64_t prim, su_usd_text op, double code, double m[16])
-{
-    char name[200], kind[32];
-    double v[16], one[16];
-    bool inverse = op.size > 8 && memcmp(op.at, "!invert!", 8) == 0;
-    if (inverse) op.at += 8, op.size -= 8;
-    if (op.size >= (int64_t)sizeof name) return false;
-    snprintf(name, sizeof name, "%.*s", (int)op.size, op.at);
-    if (sscanf(name, "xformOp:%31[^:]", kind) != 1) return false;
-    const su_usd_attribute *a = su_usd_find(layer, prim, name);
-    su_affine_identity(m);
-    if (strcmp(kind, "translate") == 0) {
-        if (!numbers_at(a, code, 3, v)) return false;
-        for (int i = 0; i < 3; i++) m[4 * i + 3] = v[i];
-    } else if (strcmp(kind, "scale") == 0) {
-        if (!numbers_at(a, code, 3, v)) return false;
-        for (int i = 0; i < 3; i++) m[5 * i] = v[i];
-    } else if (strcmp(kind, "orient") == 0) {
-        double length = 0.0, r[9];
-        const double none[3] = {0, 0, 0};
-        if (!numbers_at(a, code, 4, v)) return false;
-        for (int i = 0; i < 4; i++) length += v[i] * v[i];
-        if (!(length > 0.0)) return false;
-        for (int i = 0; i < 4; i++) v[i] /= sqrt(length);
-        su_quaternion_matrix(v, r);
-        su_affine_set(r, none, m);
-    } else if (strcmp(kind, "transform") == 0) { /* rows act on row vectors */
-        if (!numbers_at(a, code, 16, v)) return false;
-        for (int i = 0; i < 16; i++) m[4 * (i % 4) + i / 4] = v[i];
-    } else if (strncmp(kind, "rotate", 6) == 0 && strlen(kind) == 7 && kind[6] >= 'X' && kind[6] <= 'Z') {
-        if (!numbers_at(a, code, 1, v)) return false;
-        about(kind[6] - 'X', v[0], m);
-    } else if (strncmp(kind, "rotate", 6) == 0 && strlen(kind) == 9) { /* XYZ: about x first */
-        if (!numbers_at(a, code, 3, v)) return false;
-        for (int k = 6; k < 9; k++) {
-            int axis = kind[k] - 'X';
-            if (axis < 0 || axis > 2) return false;
-            about(axis, v[axis], one);
-            su_affine_multiply(one, m, m);
-        }
-    } else {
-        return false;
-    }
-    return !inverse || su_affine_inverse(m, m) != 0.0;
-}
-
 static su_status world_at(const struct su_sequence_usd *u, int64_t prim, double code, double m[16], su_error *err)
 {
-    su_affine_identity(m);
-    for (int64_t at = prim; at >= 0; at = u->layer.prim[at].parent) {
-        su_usd_value order = su_usd_first(su_usd_find(&u->layer, at, "xformOpOrder"));
-        su_usd_text op;
-        double local[16], one[16];
-        bool reset = false;
-        su_affine_identity(local);
-        while (su_usd_next_token(&order, &op)) {
-            if (su_usd_is(op, "!resetXformStack!")) {
-                reset = true;
-                su_affine_identity(local);
-                continue;
-            }
-            if (!operation(&u->layer, at, op, code, one))
-                return su_fail(err, SU_INPUT, "%s: prim %.*s: its transform %.*s cannot be read", u->layer.path,
-                               (int)u->layer.prim[at].name.size, u->layer.prim[at].name.at, (int)op.size, op.at);
-            su_affine_multiply(local, one, local);
-        }
-        su_affine_multiply(local, m, m);
-        if (reset) break;
-    }
-    return SU_OK;
+    return su_usd_world_at(&u->layer, prim, code, m, err);
 }
 
 /* ---- what meshes there are ---- */
@@ -377,24 +281,8 @@ static su_status material_of(su_sequence *s, const su_usd_layer *layer, int64_t 
     if (!own) return su_fail(err, SU_AGAIN, "out of memory for a material");
     su_status status = su_looks_material(&s->looks, own, index, err);
     free(own);
-    for (int64_t i = at + 1; i < layer->prims && at >= 0 && status == SU_OK && s->looks.materials > before; i++) {
-        static const struct {
-            const char *name;
-            int width, surface;
-        } inputs[] = {{"inputs:diffuseColor", 3, -1},
-                      {"inputs:opacity", 1, -2},
-                      {"inputs:metallic", 1, 0},
-                      {"inputs:roughness", 1, 1}};
-        double v[3];
-        if (layer->prim[i].parent != at || !su_usd_is(layer->prim[i].type, "Shader")) continue;
-        for (int k = 0; k < 4; k++) {
-            const su_usd_attribute *a = su_usd_find(layer, i, inputs[k].name);
-            if (!a || su_usd_numbers(su_usd_first(a), 3, v) != inputs[k].width) continue;
-            for (int c = 0; c < 3 && inputs[k].surface == -1; c++) s->looks.color[4 * *index + c] = (float)v[c];
-            if (inputs[k].surface == -2) s->looks.color[4 * *index + 3] = (float)v[0];
-            if (inputs[k].surface >= 0) s->looks.surface[2 * *index + inputs[k].surface] = (float)v[0];
-        }
-    }
+    if (status == SU_OK && s->looks.materials > before && at >= 0)
+        su_usd_surface(layer, at, s->looks.color + 4 * *index, s->looks.surface + 2 * *index);
     return status;
 }
 
@@ -517,7 +405,7 @@ su_status su_sequence_usd_times(su_sequence *s, const char *path, su_error *err)
     if (count > 1) su_sort(all, (size_t)count, sizeof *all, su_order_doubles);
     int64_t kept = 0;
     for (int64_t k = 0; k < count; k++)
-        if (kept == 0 || all[k] - all[kept - 1] > SAME_CODE) all[kept++] = all[k];
+        if (kept == 0 || all[k] - all[kept - 1] > SU_USD_SAME_CODE) all[kept++] = all[k];
     free(s->times), free(s->source->sample_times);
     s->times = s->source->sample_times = NULL;
     s->timed = true, s->frames = kept > 0 ? kept : 1;
@@ -575,9 +463,9 @@ static su_status points_at(const struct su_sequence_usd *u, const usd_mesh *m, d
 {
     const su_usd_attribute *a = su_usd_find(&u->layer, m->prim, "points");
     int64_t n = 3 * m->points, low = 0;
-    while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
+    while (low + 1 < a->samples && a->sample[low + 1].time <= code + SU_USD_SAME_CODE) low++;
     su_usd_value first = a->samples ? a->sample[low].value : a->value;
-    bool between = low + 1 < a->samples && code > a->sample[low].time + SAME_CODE;
+    bool between = low + 1 < a->samples && code > a->sample[low].time + SU_USD_SAME_CODE;
     if (su_usd_numbers(first, n, out) != n || (between && su_usd_numbers(a->sample[low + 1].value, n, room) != n))
         return refuse(u, m->prim, err, "a sample has another number of points: topology must not change");
     if (!between) return SU_OK;

@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "io/cache/cache_tree.h"
 #include "io/cache/usd_names.h"
-#include "io/cache/usdc_file.h"
+#include "io/usd/usdc_file.h"
 
 #include <ctype.h>
 #include <float.h>

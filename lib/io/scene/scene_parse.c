@@ -5,14 +5,15 @@
 #include "io/scene/gltf_file.h"
 #include "io/scene/gltf_scene.h"
 #include "io/scene/scene_assimp.h"
+#include "io/scene/usd_skel.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #define USD                                                                                                            \
-    "USD is read as meshes that move, of one layer that is called .usda, .usdc, .usdz or .usd: usdcat --flatten -o "   \
-    "shot.usdc FILE; or export the shot as Alembic (.abc), the rig as glTF or FBX"
+    "USD is read as a rig or as meshes that move, of one layer that is called .usda, .usdc, .usdz or .usd: usdcat "    \
+    "--flatten -o shot.usdc FILE; or export the shot as Alembic (.abc), the rig as glTF or FBX"
 #define MAYA "it is a scene of Maya; export the rig as FBX with the animation baked, or the shot as Alembic (.abc)"
 
 /* Files that people have and that hold no rigged character that could be read: by the end of the name, or by how they
@@ -63,12 +64,14 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
 {
     char head[HEAD + 1];
     size_t size = read_head(path, head);
-    const char *text = advice(path, head);
+    bool usd = su_usd_is_skinned(path);
+    const char *text = usd ? NULL : advice(path, head);
     if (text) {
         snprintf(message, message_size, "%s", text);
         return 1;
     }
-    int failed = su_gltf_is(path)         ? su_gltf_scene(path, scene, message, message_size)
+    int failed = usd                      ? su_usd_skel_scene(path, scene, message, message_size)
+                 : su_gltf_is(path)       ? su_gltf_scene(path, scene, message, message_size)
                  : su_fbx6_is(head, size) ? su_fbx6_scene(path, scene, message, message_size)
                                           : su_assimp_scene(path, scene, message, message_size);
     if (!scene->arena.failed) return failed;

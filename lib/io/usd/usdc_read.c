@@ -1,11 +1,11 @@
 /* Crates of USD (.usdc, from version 0.4.0 on), reading: the tables behind the values become prims and attributes;
  * values stay where they are. After OpenUSD's description of the format in crateFile.h and crateDataTypes.h. */
-#include "io/cache/usdc_read.h"
+#include "io/usd/usdc_read.h"
 
 #include "core/memory.h"
-#include "io/cache/usdc_file.h"
-#include "io/cache/usdc_packed.h"
-#include "io/cache/usdc_values.h"
+#include "io/usd/usdc_file.h"
+#include "io/usd/usdc_packed.h"
+#include "io/usd/usdc_values.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-#include "io/cache/usd_file.h"
+#include "io/usd/usd_file.h"
 
 #include "core/file.h"
-#include "io/cache/usda_read.h"
-#include "io/cache/usdc_read.h"
-#include "io/cache/usdc_values.h"
+#include "io/usd/usda_read.h"
+#include "io/usd/usdc_read.h"
+#include "io/usd/usdc_values.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #define SU_IO_USD_LAYER_H
 
 #include "core/error.h"
-#include "io/cache/usd_value.h"
+#include "io/usd/usd_value.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "io/cache/usda_read.h"
+#include "io/usd/usda_read.h"
 
 #include <ctype.h>
 #include <math.h>

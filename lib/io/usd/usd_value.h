@@ -1,4 +1,4 @@
-/* What a USD layer holds, wherever it stands: pieces of text and values. Internal to lib/io/cache. */
+/* What a USD layer holds, wherever it stands: pieces of text and values. Internal to lib/io. */
 #ifndef SU_IO_USD_VALUE_H
 #define SU_IO_USD_VALUE_H
 

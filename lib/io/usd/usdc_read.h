@@ -1,8 +1,8 @@
-/* USD layers of a crate. Internal to lib/io/cache. */
+/* USD layers of a crate. Internal to lib/io. */
 #ifndef SU_IO_USDC_READ_H
 #define SU_IO_USDC_READ_H
 
-#include "io/cache/usd_layer.h"
+#include "io/usd/usd_layer.h"
 
 /* Prims, attributes and samples of the layer; `at` is in its map. SU_INPUT. */
 su_status su_usdc_read(su_usd_layer *layer, const char *at, size_t bytes, su_error *err);

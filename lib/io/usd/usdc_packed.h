@@ -1,5 +1,5 @@
 /* How crates of USD pack numbers: LZ4 blocks, whole numbers as differences, numbers as whole ones or from a table.
- * Internal to lib/io/cache. */
+ * Internal to lib/io. */
 #ifndef SU_IO_USDC_PACKED_H
 #define SU_IO_USDC_PACKED_H
 

@@ -1,7 +1,7 @@
-#include "io/cache/usdc_values.h"
+#include "io/usd/usdc_values.h"
 
-#include "io/cache/usdc_file.h"
-#include "io/cache/usdc_packed.h"
+#include "io/usd/usdc_file.h"
+#include "io/usd/usdc_packed.h"
 
 #include <math.h>
 #include <stdlib.h>

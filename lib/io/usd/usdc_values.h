@@ -1,9 +1,9 @@
-/* Crates of USD (.usdc), reading: what a value says. usdc_read makes the tables. Internal to lib/io/cache. */
+/* Crates of USD (.usdc), reading: what a value says. usdc_read makes the tables. Internal to lib/io. */
 #ifndef SU_IO_USDC_VALUES_H
 #define SU_IO_USDC_VALUES_H
 
 #include "core/memory.h"
-#include "io/cache/usd_value.h"
+#include "io/usd/usd_value.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "io/cache/usdc_packed.h"
+#include "io/usd/usdc_packed.h"
 
 #include <stdlib.h>
 #include <string.h>

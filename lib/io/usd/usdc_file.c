@@ -1,4 +1,4 @@
-#include "io/cache/usdc_file.h"
+#include "io/usd/usdc_file.h"
 
 #include "core/file.h"
 #include "core/memory.h"

@@ -1,7 +1,7 @@
 /* The crate container of binary USD layers (.usdc, version 0.7.0), writing: values go to the file as they come, the
  * tables of tokens, fields, paths and specs behind them at the commit. Compressed tables are stored as literals, which
  * every reader unpacks. The first failure sticks; later calls do nothing, and the commit says it. Internal to
- * lib/io/cache. */
+ * lib/io. */
 #ifndef SU_IO_USDC_FILE_H
 #define SU_IO_USDC_FILE_H
 

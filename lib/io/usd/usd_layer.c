@@ -1,7 +1,7 @@
-#include "io/cache/usd_layer.h"
+#include "io/usd/usd_layer.h"
 
 #include "core/order.h"
-#include "io/cache/usdc_values.h"
+#include "io/usd/usdc_values.h"
 
 #include <math.h>
 #include <stdlib.h>
