@@ -95,6 +95,8 @@ def main():
     rig_files.RINGS, rig_files.FRAMES, rig_files.CLIPS = 2, 2, 1
     for kind in ("fbx-text", "fbx-text-dual", "fbx-blend", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
         write(at("fbx" if kind.startswith("fbx") else "collada", kind + (".fbx" if kind.startswith("fbx") else ".dae")), rig_files.data(kind))
+    for kind in ("usd", "usd-shapes"):
+        write(at("usda", kind + ".usda"), rig_files.data(kind))
     for minor in (4, 8):
         write(at("usdc", "packed-%d.usdc" % minor), b"")
         make_usdc.layer(open(at("usdc", "packed-%d.usdc" % minor), "wb"), minor)

@@ -6,6 +6,7 @@
 #include "io/scene/scene_parse.h"
 #include "io/scene/scene_load.h"
 #include "io/scene/scene_stream.h"
+#include "io/scene/usd_skel.h"
 #include "io/cache/sequence.h"
 #include "io/table.h"
 #include "rig/character.h"
@@ -212,6 +213,12 @@ static void read_table(const char *path, const char *folder, bool here)
     }
 }
 
+static void read_usd(const char *path, const char *folder, bool here)
+{
+    if (su_usd_is_skinned(path)) read_rigged(path, folder, here);
+    read_mesh_sequence(path, folder, here);
+}
+
 static void read_npy(const char *path, const char *folder, bool here)
 {
     static const su_dtype types[] = {SU_F64, SU_F32, SU_I32, SU_I64, SU_U8};
@@ -240,8 +247,8 @@ const file_reader file_readers[] = {
     {"pc2", {".pc2"}, read_point_cache},
     {"mdd", {".mdd"}, read_point_cache},
     {"alembic", {".abc"}, read_mesh_sequence},
-    {"usda", {".usda"}, read_mesh_sequence},
-    {"usdc", {".usdc", ".usdz"}, read_mesh_sequence},
+    {"usda", {".usda"}, read_usd},
+    {"usdc", {".usdc", ".usdz"}, read_usd},
     {"npz", {".npz", ".npy"}, read_arrays},
     {"csv", {".csv"}, read_table},
     {NULL, {NULL}, NULL},
