@@ -215,7 +215,9 @@ static void read_table(const char *path, const char *folder, bool here)
 
 static void read_usd(const char *path, const char *folder, bool here)
 {
-    if (su_usd_is_skinned(path)) read_rigged(path, folder, here);
+    bool skinned;
+    su_error err;
+    if (su_usd_is_skinned(path, &skinned, &err) == SU_OK && skinned) read_rigged(path, folder, here);
     read_mesh_sequence(path, folder, here);
 }
 

@@ -252,7 +252,8 @@ static void rigged_files(void **unused)
                                    {"tests/corpus/gltf/meshopt-1.glb", false},
                                    {"tests/corpus/gltf/draco.glb", false},
                                    {"tests/corpus/fbx/fbx-materials-shapes.fbx", false},
-                                   {"tests/corpus/collada/collada.dae", false}};
+                                   {"tests/corpus/collada/collada.dae", false},
+                                   {"tests/corpus/usda/usd-shapes.usda", false}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         failing_memory_check(files[i].path, import_rigged, (void *)(uintptr_t)&files[i]);
 }

@@ -20,8 +20,8 @@ typedef struct options {
 
 /* m per unit of the file; 0: automatic. */
 double import_unit(const options *o);
-/* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc, .usda, .usdc)? */
-bool is_sequence(const char *path);
+/* Is the file a sequence of meshes? By its ending, and of USD by whether skeletons move its meshes. */
+su_status find_kind(const char *path, bool *sequence, su_error *err);
 
 /* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree.
  */

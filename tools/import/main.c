@@ -162,7 +162,9 @@ static su_status run(su_tool *tool)
     o.clip = o.clips.count ? o.clips.items[0] : NULL;
     if (!o.list && !tool->output && !tool->dry_run)
         return su_fail(&tool->err, SU_USAGE, "no output: give -o FILE, or --list");
-    return is_sequence(path) ? import_sequence(tool, &o, path) : import_scene(tool, &o, path);
+    bool sequence;
+    SU_TRY(find_kind(path, &sequence, &tool->err));
+    return sequence ? import_sequence(tool, &o, path) : import_scene(tool, &o, path);
 }
 
 int main(int argc, char **argv)

@@ -11,14 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool is_sequence(const char *path)
+su_status find_kind(const char *path, bool *sequence, su_error *err)
 {
     static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda", ".usdc", ".usdz"};
     size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0)
-            return strncmp(endings[i], ".usd", 4) != 0 || !su_usd_is_skinned(path);
-    return false;
+    bool usd = false, rig = false;
+    *sequence = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t own = strlen(endings[i]);
+        if (length <= own || strcasecmp(path + length - own, endings[i]) != 0) continue;
+        *sequence = true, usd = strncmp(endings[i], ".usd", 4) == 0;
+    }
+    if (usd) SU_TRY(su_usd_is_skinned(path, &rig, err));
+    *sequence &= !rig;
+    return SU_OK;
 }
 
 static void list_sequence(const su_sequence *s)

@@ -14,6 +14,7 @@
 #define USD                                                                                                            \
     "USD is read as a rig or as meshes that move, of one layer that is called .usda, .usdc, .usdz or .usd: usdcat "    \
     "--flatten -o shot.usdc FILE; or export the shot as Alembic (.abc), the rig as glTF or FBX"
+#define HOUDINI "it is a scene of Houdini; export the rig as FBX, glTF or USD, or the shot as Alembic (.abc)"
 #define MAYA "it is a scene of Maya; export the rig as FBX with the animation baked, or the shot as Alembic (.abc)"
 
 /* Files that people have and that hold no rigged character that could be read: by the end of the name, or by how they
@@ -32,6 +33,9 @@ static const struct unread {
     {".ma", "//Maya ASCII", MAYA},
     {".mb", NULL, MAYA},
     {".max", NULL, "it is a scene of 3ds Max; export the rig as FBX with the animation baked"},
+    {".hip", NULL, HOUDINI},
+    {".hiplc", NULL, HOUDINI},
+    {".hipnc", NULL, HOUDINI},
     {".c4d", NULL, "it is a scene of Cinema 4D; export the rig as FBX or glTF, or the shot as Alembic (.abc)"},
 };
 
@@ -64,13 +68,15 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
 {
     char head[HEAD + 1];
     size_t size = read_head(path, head);
-    bool usd = su_usd_is_skinned(path);
-    const char *text = usd ? NULL : advice(path, head);
+    bool usd = false;
+    if (su_usd_is_skinned(path, &usd, NULL) != SU_OK) scene->arena.failed = true;
+    const char *text = usd || scene->arena.failed ? NULL : advice(path, head);
     if (text) {
         snprintf(message, message_size, "%s", text);
         return 1;
     }
-    int failed = usd                      ? su_usd_skel_scene(path, scene, message, message_size)
+    int failed = scene->arena.failed      ? 1
+                 : usd                    ? su_usd_skel_scene(path, scene, message, message_size)
                  : su_gltf_is(path)       ? su_gltf_scene(path, scene, message, message_size)
                  : su_fbx6_is(head, size) ? su_fbx6_scene(path, scene, message, message_size)
                                           : su_assimp_scene(path, scene, message, message_size);

@@ -630,22 +630,24 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
         if (status == SU_OK && b.layer.no_memory) status = no_memory(&b);
     }
     if (status != SU_OK) snprintf(message, message_size, "%s", b.err.text);
+    if (status == SU_AGAIN) scene->arena.failed = true; /* of the layer's memory, too */
     su_usd_close(&b.layer);
     return status != SU_OK;
 }
 
-bool su_usd_is_skinned(const char *path)
+su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
 {
     su_usd_layer layer = {0};
-    su_error ignored = {0};
     bool bones = false, skin = false;
-    if (su_usd_open(path, &layer, &ignored) == SU_OK)
-        for (int64_t i = 0; i < layer.prims; i++) {
-            const su_usd_attribute *points = su_usd_find(&layer, i, "points");
-            bones |= stands(&layer.prim[i], "Skeleton");
-            skin |= stands(&layer.prim[i], "Mesh") && su_usd_find(&layer, i, JOINT_INDICES) &&
-                    !(points && points->samples > 1);
-        }
+    su_status status = su_usd_open(path, &layer, err);
+    for (int64_t i = 0; i < layer.prims && status == SU_OK; i++) {
+        const su_usd_attribute *points = su_usd_find(&layer, i, "points");
+        bones |= stands(&layer.prim[i], "Skeleton");
+        skin |=
+            stands(&layer.prim[i], "Mesh") && su_usd_find(&layer, i, JOINT_INDICES) && !(points && points->samples > 1);
+    }
+    if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     su_usd_close(&layer);
-    return bones && skin;
+    *skinned = bones && skin;
+    return status == SU_AGAIN ? SU_AGAIN : SU_OK;
 }

@@ -2,14 +2,15 @@
 #ifndef SU_IO_USD_SKEL_H
 #define SU_IO_USD_SKEL_H
 
+#include "core/error.h"
 #include "io/scene/scene.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it a USD layer with a skeleton and a mesh that moves by one, and not by its own points? False where it cannot be
- * read, too. */
-bool su_usd_is_skinned(const char *path);
+/* Is it a USD layer with a skeleton and a mesh that moves by one, and not by its own points? *skinned is false where it
+ * cannot be read, too; SU_AGAIN where there is no memory. */
+su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err);
 
 /* Fills a zeroed scene, in this process: nodes of skeletons, joints and what stands above them, meshes with skins,
  * blend shapes and texture coordinates, a clip for each SkelAnimation. Nothing is composed. 0 for success; 1 and a
