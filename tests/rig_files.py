@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -510,7 +510,7 @@ def usd(rig):
             'def BlendShape "bulge"\n{\nuniform vector3f[] offsets = %s\nuniform int[] pointIndices = %s\n}\n' % (tuples(rig.shape[moved]), plain(moved))
         animated = 'uniform token[] blendShapes = ["other", "bulge"]\n' + samples("float[]", "blendShapeWeights", ["[0, %.17g]" % w for w in rig.shape_weight])
     corners = np.array(rig.quads).ravel()
-    return """#usda 1.0
+    text = """#usda 1.0
 (
     metersPerUnit = 0.01
     timeCodesPerSecond = %d
@@ -560,6 +560,10 @@ def SkelRoot "rig" ( prepend apiSchemas = ["SkelBindingAPI"] )
        samples("quatf[]", "rotations", [tuples([quaternion(m[:3, :3]) for m in frame]) for frame in local]), animated, tuples(rig.points),
        plain([4] * len(rig.quads)), plain(corners), rows(rig.axis @ rig.mesh_node), plain([[0, 1, 2]] * len(rig.points)), plain(rig.weights[:, ::-1]),
        tuples(np.c_[corners % 4, np.arange(len(corners))] / 100), shape)
+    animation, meshes = text.index("    def SkelAnimation"), text.index('    def Mesh "unseen"')
+    if rig.bare:
+        return text[:animation].replace("rel skel:animationSource = </rig/bend>", "") + text[meshes:]
+    return text[:meshes] + "}\n" if rig.kind.endswith("-motion") else text
 
 
 def data(kind):

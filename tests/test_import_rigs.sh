@@ -50,6 +50,9 @@ CHECK
 ok $? "a part on a joint that no vertex follows comes in, and moves with what is above that joint"
 "$python" "$here/rig_files.py" write fbx-few-bare few.fbx && supple import few.fbx --list >few.txt 2>&1 && grep -q "object 'tube'.* 4 vertices, 1 polygons" few.txt
 ok $? "one polygon of a material of its own at the end of a file without clips"
+for kind in usd-bare usd-motion; do "$python" "$here/rig_files.py" write $kind $kind.usda; done
+supple import usd-bare.usda --clip usd-motion.usda --progress none -o other.npz && "$python" "$here/rig_files.py" check usd other.npz
+ok $? "a motion of USD, a skeleton without meshes, on a rig without clips"
 # MD5 keeps a character and each of its motions in files of their own: a square rod along z, bent by 90 degrees half way up.
 "$python" - <<'PY' && supple import rod.md5mesh --clip bend.md5anim --unit m --progress none -o rod.npz && "$python" - <<'CHECK'
 from math import pi, sin

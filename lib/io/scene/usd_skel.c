@@ -638,16 +638,17 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
 su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
 {
     su_usd_layer layer = {0};
-    bool bones = false, skin = false;
+    bool bones = false, skin = false, mesh = false, motion = false;
     su_status status = su_usd_open(path, &layer, err);
     for (int64_t i = 0; i < layer.prims && status == SU_OK; i++) {
         const su_usd_attribute *points = su_usd_find(&layer, i, "points");
-        bones |= stands(&layer.prim[i], "Skeleton");
+        bones |= stands(&layer.prim[i], "Skeleton"), motion |= stands(&layer.prim[i], "SkelAnimation");
+        mesh |= stands(&layer.prim[i], "Mesh");
         skin |=
             stands(&layer.prim[i], "Mesh") && su_usd_find(&layer, i, JOINT_INDICES) && !(points && points->samples > 1);
     }
     if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     su_usd_close(&layer);
-    *skinned = bones && skin;
+    *skinned = bones && (skin || (motion && !mesh));
     return status == SU_AGAIN ? SU_AGAIN : SU_OK;
 }

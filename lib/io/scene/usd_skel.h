@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it a USD layer with a skeleton and a mesh that moves by one, and not by its own points? *skinned is false where it
- * cannot be read, too; SU_AGAIN where there is no memory. */
+/* Is it a USD layer with a skeleton and a mesh that moves by one, and not by its own points, or a motion without any
+ * mesh? *skinned is false where it cannot be read, too; SU_AGAIN where there is no memory. */
 su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err);
 
 /* Fills a zeroed scene, in this process: nodes of skeletons, joints and what stands above them, meshes with skins,
