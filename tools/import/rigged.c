@@ -266,7 +266,7 @@ static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene
 {
     double gap = 0.0;
     int64_t node = -1;
-    if (scene->straight || strcmp(scene->format, "glTF") == 0) return;
+    if (scene->exact) return;
     for (int64_t i = 0; i < clip->channels; i++) {
         const su_scene_channel *c = &clip->channel[i];
         double own = fmax(longest_gap(c->rotations, 4, c->rotation_times, c->rotation),

@@ -5,6 +5,7 @@
 #include "geometry/polygon.h"
 #include "io/cache/sequence_internal.h"
 #include "io/usd/usd_file.h"
+#include "io/usd/usd_primvar.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_xform.h"
 
@@ -30,11 +31,6 @@ static su_status refuse(const struct su_sequence_usd *u, int64_t prim, su_error 
     su_usd_text name = u->layer.prim[prim].name;
     if (u->layer.no_memory) return su_fail(err, SU_AGAIN, "%s: out of memory", u->layer.path);
     return su_fail(err, SU_INPUT, "%s: mesh %.*s: %s", u->layer.path, (int)name.size, name.at, what);
-}
-
-static su_status world_at(const struct su_sequence_usd *u, int64_t prim, double code, double m[16], su_error *err)
-{
-    return su_usd_world_at(&u->layer, prim, code, m, err);
 }
 
 /* ---- what meshes there are ---- */
@@ -131,14 +127,6 @@ static su_status name_mesh(const su_usd_layer *layer, int64_t prim, char **path,
 
 /* ---- values on the mesh ---- */
 
-/* How values are spread: 'f' a corner each, 'v' a point, 'c' one for all, 0 otherwise. */
-static char scope_of(const su_usd_attribute *a)
-{
-    if (su_usd_is(a->interpolation, "faceVarying")) return 'f';
-    if (su_usd_is(a->interpolation, "vertex") || su_usd_is(a->interpolation, "varying")) return 'v';
-    return !a->interpolation.size || su_usd_is(a->interpolation, "constant") ? 'c' : 0;
-}
-
 /* Values on a mesh; arrays are the caller's. */
 typedef struct primvar {
     char scope; /* as above */
@@ -154,7 +142,7 @@ static su_status read_primvar(const struct su_sequence_usd *u, const usd_mesh *m
     char name[220];
     su_usd_value v = su_usd_first(a);
     int64_t numbers = su_usd_numbers(v, 0, NULL);
-    *out = (primvar){scope_of(a), numbers / width, NULL, NULL};
+    *out = (primvar){su_usd_scope(a), numbers / width, NULL, NULL};
     int64_t places = out->scope == 'f' ? m->corners : out->scope == 'v' ? m->points : 1;
     if (numbers <= 0 || numbers % width || a->name.size > 200) out->scope = 0;
     if (!out->scope) return SU_OK;
@@ -177,18 +165,6 @@ done:
     return status;
 }
 
-static const su_usd_attribute *find_uv(const su_usd_layer *layer, int64_t prim)
-{
-    const su_usd_attribute *st = su_usd_find(layer, prim, "primvars:st");
-    for (int64_t i = layer->prim[prim].attribute; i >= 0 && !st; i = layer->attribute[i].next) {
-        const su_usd_attribute *a = &layer->attribute[i];
-        if ((su_usd_is(a->type, "texCoord2f") || su_usd_is(a->name, "primvars:UVMap")) && a->name.size > 9 &&
-            memcmp(a->name.at, "primvars:", 9) == 0)
-            st = a;
-    }
-    return st;
-}
-
 static void add_name(su_name_list *list, const su_usd_text *name)
 {
     char text[64];
@@ -200,7 +176,7 @@ static void add_name(su_name_list *list, const su_usd_text *name)
 static void name_unread(su_sequence *s, const su_usd_layer *layer, int64_t prim)
 {
     static const char *const known[] = {"primvars:displayColor", "primvars:displayOpacity", "primvars:normals"};
-    const su_usd_attribute *st = find_uv(layer, prim);
+    const su_usd_attribute *st = su_usd_find_uv(layer, prim);
     for (int64_t i = layer->prim[prim].attribute; i >= 0; i = layer->attribute[i].next) {
         const su_usd_attribute *a = &layer->attribute[i];
         bool taken = a == st || a->name.size <= 9 || memcmp(a->name.at, "primvars:", 9) != 0;
@@ -215,7 +191,7 @@ static void name_unread(su_sequence *s, const su_usd_layer *layer, int64_t prim)
 
 static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m, su_error *err)
 {
-    const su_usd_attribute *a = find_uv(&u->layer, m->prim);
+    const su_usd_attribute *a = su_usd_find_uv(&u->layer, m->prim);
     primvar st = {0};
     if (a) SU_TRY(read_primvar(u, m, a, 2, &st, err));
     char scope = st.scope == 'c' ? 0 : st.scope;
@@ -265,7 +241,7 @@ done:
 static bool is_colored(const su_usd_layer *layer, int64_t prim)
 {
     const su_usd_attribute *a = su_usd_find(layer, prim, "primvars:displayColor");
-    return a && scope_of(a) != 'c' && scope_of(a); /* one colour for all is how it looks, not paint */
+    return a && su_usd_scope(a) != 'c' && su_usd_scope(a); /* one colour for all is how it looks, not paint */
 }
 
 /* ---- materials ---- */
@@ -347,7 +323,7 @@ static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t nu
     int64_t corners = 0;
     SU_TRY(name_mesh(layer, m->prim, &s->object_paths[number], &s->object_names[number], err));
     s->object_hidden[number] = visibility(layer, m->prim);
-    SU_TRY(world_at(u, m->prim, s->source->sample_times[0], s->object_xform + 16 * number, err));
+    SU_TRY(su_usd_world_at(&u->layer, m->prim, s->source->sample_times[0], s->object_xform + 16 * number, err));
     SU_TRY(integers(u, m->prim, su_usd_first(su_usd_find(layer, m->prim, "faceVertexCounts")), m->faces, INT32_MAX,
                     s->face_counts + m->face, "its faces cannot be read", err));
     SU_TRY(integers(u, m->prim, su_usd_first(su_usd_find(layer, m->prim, "faceVertexIndices")), m->corners,
@@ -396,10 +372,7 @@ su_status su_sequence_usd_times(su_sequence *s, const char *path, su_error *err)
             if (s->source->left_out && s->source->left_out[i]) continue;
             add_times(su_usd_find(&u->layer, u->mesh[i].prim, "points"), all, &count);
             for (int64_t at = u->mesh[i].prim; at >= 0; at = u->layer.prim[at].parent)
-                for (int64_t k = u->layer.prim[at].attribute; k >= 0; k = u->layer.attribute[k].next) {
-                    const su_usd_attribute *a = &u->layer.attribute[k];
-                    if (a->name.size > 8 && memcmp(a->name.at, "xformOp:", 8) == 0) add_times(a, all, &count);
-                }
+                count += su_usd_xform_codes(&u->layer, at, all ? all + count : NULL);
         }
     }
     if (count > 1) su_sort(all, (size_t)count, sizeof *all, su_order_doubles);
@@ -436,7 +409,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     s->unit = u->layer.says_meters ? u->layer.meters : 0.0, s->up = u->layer.up == 'Z' ? 2 : 1;
     bool uv = false, colored = false;
     for (int64_t i = 0; i < u->meshes; i++) {
-        uv |= find_uv(&u->layer, u->mesh[i].prim) != NULL;
+        uv |= su_usd_find_uv(&u->layer, u->mesh[i].prim) != NULL;
         colored |= is_colored(&u->layer, u->mesh[i].prim);
         name_unread(s, &u->layer, u->mesh[i].prim);
     }
@@ -495,7 +468,7 @@ su_status su_sequence_usd_read(su_sequence *s, int64_t frame, double *points, su
             break;
         }
         SU_GO(points_at(u, m, code, p, room, err));
-        SU_GO(world_at(u, m->prim, code, world, err));
+        SU_GO(su_usd_world_at(&u->layer, m->prim, code, world, err));
         for (int64_t v = 0; v < m->points; v++) su_affine_point(world, p + 3 * v, p + 3 * v);
     }
 done:
@@ -506,7 +479,7 @@ done:
 su_status su_sequence_usd_xform(su_sequence *s, int64_t object, double time, double xform[16], su_error *err)
 {
     const struct su_sequence_usd *u = s->source->usd;
-    return world_at(u, u->mesh[object].prim, time * u->layer.codes_per_second, xform, err);
+    return su_usd_world_at(&u->layer, u->mesh[object].prim, time * u->layer.codes_per_second, xform, err);
 }
 
 void su_sequence_usd_close(su_sequence *s)

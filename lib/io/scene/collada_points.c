@@ -265,7 +265,7 @@ void su_collada_control_points(const char *path, su_scene *scene)
     blank_comments(text);
     const char *limit = text + size;
     read_joints(text, limit, scene);
-    scene->straight = is_linear(text, limit);
+    scene->exact = is_linear(text, limit);
     for (const char *at = text; next_tag(at, limit, &t);) {
         at = t.body;
         if (!is(&t, "geometry")) continue;

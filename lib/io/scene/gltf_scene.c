@@ -600,7 +600,7 @@ int su_gltf_scene(const char *path, su_scene *scene, char *message, size_t messa
 {
     builder b = {.g = {.path = path, .arena = &scene->arena, .message = message, .message_size = message_size},
                  .scene = scene};
-    scene->format = "glTF", scene->unit = 1.0, scene->up = 1;
+    scene->format = "glTF", scene->unit = 1.0, scene->up = 1, scene->exact = true;
     int failed = su_gltf_open(&b.g) || read_nodes(&b) || read_materials(&b) || read_meshes(&b) || read_clips(&b);
     su_gltf_close(&b.g);
     return failed;

@@ -102,7 +102,7 @@ typedef struct su_scene {
     double unit;         /* m, as the format or the file says; 0: not said */
     int32_t up;          /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
     double frame_rate;   /* as the file says; 0: not said */
-    bool straight;       /* the file itself goes straight between keys: nothing of its curves was lost */
+    bool exact;          /* clips are as the file has them between keys, too: nothing of its curves was lost */
     su_name_list unread; /* texture coordinates and colours of meshes beside the first, which are read */
     int64_t nodes, meshes, instances, clips, materials;
     su_scene_node *node;

@@ -163,7 +163,7 @@ static void move_scene(stream *s, su_scene *scene)
     move_bytes(s, &scene->unit, sizeof scene->unit);
     move_bytes(s, &scene->up, sizeof scene->up);
     move_bytes(s, &scene->frame_rate, sizeof scene->frame_rate);
-    move_bytes(s, &scene->straight, sizeof scene->straight);
+    move_bytes(s, &scene->exact, sizeof scene->exact);
     move_bytes(s, &scene->unread, sizeof scene->unread);
     scene->unread.text[sizeof scene->unread.text - 1] = 0;
     move_count(s, &scene->nodes);

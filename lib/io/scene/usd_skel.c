@@ -6,6 +6,7 @@
 #include "geometry/polygon.h"
 #include "geometry/rotation.h"
 #include "io/usd/usd_file.h"
+#include "io/usd/usd_primvar.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_xform.h"
 
@@ -87,12 +88,6 @@ static int64_t inherited(const su_usd_layer *layer, int64_t prim, const char *na
     return -1;
 }
 
-/* Of matrices that act on rows, one that acts on columns. */
-static void turned(const double row[16], double m[16])
-{
-    for (int i = 0; i < 16; i++) m[4 * (i % 4) + i / 4] = row[i];
-}
-
 /* ---- nodes ---- */
 
 static int32_t add_node(builder *b, const char *name, int32_t parent, const double local[16])
@@ -164,7 +159,7 @@ static su_status add_skeleton(builder *b, skeleton *s)
     s->bind = su_arena_alloc(b->arena, 16 * s->joints, sizeof *s->bind);
     if (b->arena->failed) return no_memory(b);
     if (binds != 16 * s->joints) return refuse(b, s->prim, "as many bindTransforms as joints are wanted");
-    for (int64_t k = 0; k < s->joints; k++) turned(bind + 16 * k, s->bind + 16 * k);
+    for (int64_t k = 0; k < s->joints; k++) su_usd_matrix(bind + 16 * k, s->bind + 16 * k);
     SU_TRY(prim_node(b, s->prim, &own));
     s->first = (int32_t)b->out->nodes;
     for (int64_t k = 0; k < s->joints; k++) {
@@ -172,7 +167,7 @@ static su_status add_skeleton(builder *b, skeleton *s)
         double local[16];
         if (above >= k) return refuse(b, s->prim, "a joint stands before the one above it");
         if (rests == 16 * s->joints)
-            turned(rest + 16 * k, local);
+            su_usd_matrix(rest + 16 * k, local);
         else if (above < 0)
             memcpy(local, s->bind + 16 * k, sizeof local);
         else if (su_affine_inverse(s->bind + 16 * above, local) != 0)
@@ -214,16 +209,15 @@ static su_status add_faces(builder *b, int64_t prim, su_scene_mesh *mesh)
 /* Texture coordinates at corners: each corner becomes a vertex of its own, that knows the file's. */
 static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
 {
-    const su_usd_attribute *st = su_usd_find(&b->layer, prim, "primvars:st");
-    if (!st) st = su_usd_find(&b->layer, prim, "primvars:UVMap");
+    const su_usd_attribute *st = su_usd_find_uv(&b->layer, prim);
     int64_t numbers, indices = 0;
     double *uv = numbers_of(b, su_usd_first(st), &numbers);
     int32_t *index = NULL;
-    bool corner = st && su_usd_is(st->interpolation, "faceVarying"),
-         vertex = st && (su_usd_is(st->interpolation, "vertex") || su_usd_is(st->interpolation, "varying"));
+    bool corner = st && su_usd_scope(st) == 'f', vertex = st && su_usd_scope(st) == 'v';
+    char name[220];
     if (b->arena->failed) return no_memory(b);
     if (numbers <= 0 || numbers % 2 || (!corner && !vertex)) return SU_OK;
-    const char *name = su_usd_is(st->name, "primvars:st") ? "primvars:st:indices" : "primvars:UVMap:indices";
+    snprintf(name, sizeof name, "%.*s:indices", (int)(st->name.size < 200 ? st->name.size : 200), st->name.at);
     if (su_usd_find(&b->layer, prim, name))
         SU_TRY(whole_numbers(b, prim, name, 0.5 * (double)numbers, &index, &indices));
     int64_t places = corner ? mesh->corners : mesh->vertices;
@@ -280,7 +274,7 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
             if (same(joint[k], s->joint[j])) of[k] = (int32_t)j;
     }
     su_affine_identity(bind);
-    if (binds == 16) turned(given, bind);
+    if (binds == 16) su_usd_matrix(given, bind);
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t v = 0; v < mesh->vertices; v++)
             for (int64_t k = 0; k < each; k++) {
@@ -513,10 +507,7 @@ static su_status add_shape_tracks(builder *b, int64_t animation, su_scene_clip *
 static su_status add_prim_track(builder *b, int64_t prim, su_scene_clip *clip)
 {
     const su_usd_layer *layer = &b->layer;
-    int64_t count = 0, kept = 0;
-    for (int64_t k = layer->prim[prim].attribute; k >= 0; k = layer->attribute[k].next)
-        if (layer->attribute[k].name.size > 8 && memcmp(layer->attribute[k].name.at, "xformOp:", 8) == 0)
-            count += layer->attribute[k].samples > 1 ? layer->attribute[k].samples : 0;
+    int64_t count = su_usd_xform_codes(layer, prim, NULL), kept = 0;
     if (count == 0) return SU_OK;
     double *code = su_arena_alloc(b->arena, count, sizeof *code);
     su_scene_channel *own = &clip->channel[clip->channels];
@@ -526,11 +517,7 @@ static su_status add_prim_track(builder *b, int64_t prim, su_scene_clip *clip)
     own->rotation = su_arena_alloc(b->arena, 4 * count, sizeof(double));
     own->scale = su_arena_alloc(b->arena, 3 * count, sizeof(double));
     if (b->arena->failed) return no_memory(b);
-    count = 0;
-    for (int64_t k = layer->prim[prim].attribute; k >= 0; k = layer->attribute[k].next)
-        for (int64_t i = 0; i < layer->attribute[k].samples && layer->attribute[k].samples > 1; i++)
-            if (layer->attribute[k].name.size > 8 && memcmp(layer->attribute[k].name.at, "xformOp:", 8) == 0)
-                code[count++] = layer->attribute[k].sample[i].time;
+    (void)su_usd_xform_codes(layer, prim, code);
     su_sort(code, (size_t)count, sizeof *code, su_order_doubles);
     for (int64_t k = 0; k < count; k++) {
         double m[16], r[9];
@@ -621,7 +608,7 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
 {
     builder b = {.out = scene, .arena = &scene->arena};
     su_status status = su_usd_open(path, &b.layer, &b.err);
-    scene->format = "USD", scene->straight = true;
+    scene->format = "USD", scene->exact = true;
     if (status == SU_OK) {
         scene->up = b.layer.up == 'Z' ? 2 : 1;
         scene->unit = b.layer.says_meters ? b.layer.meters : 0;

@@ -7,6 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
+void su_usd_matrix(const double rows[16], double m[16])
+{
+    for (int i = 0; i < 16; i++) m[4 * (i % 4) + i / 4] = rows[i];
+}
+
+int64_t su_usd_xform_codes(const su_usd_layer *layer, int64_t prim, double *code)
+{
+    int64_t count = 0;
+    for (int64_t k = layer->prim[prim].attribute; k >= 0; k = layer->attribute[k].next) {
+        const su_usd_attribute *a = &layer->attribute[k];
+        if (a->samples < 2 || a->name.size <= 8 || memcmp(a->name.at, "xformOp:", 8) != 0) continue;
+        for (int64_t i = 0; i < a->samples; i++, count++)
+            if (code) code[count] = a->sample[i].time;
+    }
+    return count;
+}
+
 /* Numbers of an attribute at a time code: `count` of them, linear between samples. False: it has others or none. */
 static bool numbers_at(const su_usd_attribute *a, double code, int64_t count, double *out)
 {
@@ -59,9 +76,9 @@ static bool operation(const su_usd_layer *layer, int64_t prim, su_usd_text op, d
         for (int i = 0; i < 4; i++) v[i] /= sqrt(length);
         su_quaternion_matrix(v, r);
         su_affine_set(r, none, m);
-    } else if (strcmp(kind, "transform") == 0) { /* rows act on row vectors */
+    } else if (strcmp(kind, "transform") == 0) {
         if (!numbers_at(a, code, 16, v)) return false;
-        for (int i = 0; i < 16; i++) m[4 * (i % 4) + i / 4] = v[i];
+        su_usd_matrix(v, m);
     } else if (strncmp(kind, "rotate", 6) == 0 && strlen(kind) == 7 && kind[6] >= 'X' && kind[6] <= 'Z') {
         if (!numbers_at(a, code, 1, v)) return false;
         about(kind[6] - 'X', v[0], m);
