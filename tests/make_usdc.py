@@ -11,8 +11,9 @@ import numpy as np
 
 ARRAY, INLINED, PACKED = 1 << 63, 1 << 62, 1 << 61
 TYPES = {"bool": 1, "int": 3, "half": 7, "float": 8, "double": 9, "token": 11, "matrix4d": 15, "quatf": 17, "vec3d": 23, "vec3f": 24, "vec2f": 20,
-         "paths": 34, "tokens": 41, "specifier": 42, "samples": 46, "doubles": 48, "block": 51}
-PRIM, LAYER, ATTRIBUTE, RELATIONSHIP = 6, 7, 1, 8
+         "paths": 34, "references": 35, "tokens": 41, "specifier": 42, "selections": 45, "samples": 46, "payload": 47, "doubles": 48,
+         "offsets": 49, "strings": 50, "block": 51, "payloads": 55}
+PRIM, LAYER, ATTRIBUTE, RELATIONSHIP, VARIANT, VARIANT_SET = 6, 7, 1, 8, 10, 11
 
 
 def lz4(data):
@@ -69,10 +70,16 @@ def pack_integers(values, chunks=1):
 class Crate:
     def __init__(self, minor=8):
         self.minor, self.data, self.tokens, self.fields, self.sets, self.paths, self.specs = minor, bytearray(88), [";-)"], [], [], [], []
+        self.texts = []
 
     def token(self, text):
         if text not in self.tokens: self.tokens.append(text)
         return self.tokens.index(text)
+
+    def string(self, text):
+        token = self.token(text)
+        if token not in self.texts: self.texts.append(token)
+        return self.texts.index(token)
 
     def put(self, data):
         self.data += b"\0" * (-len(self.data) % 8)
@@ -112,6 +119,23 @@ class Crate:
     def listed(self, texts): return self.word("tokens", self.put(struct.pack("<Q%dI" % len(texts), len(texts), *map(self.token, texts))))
     def target(self, path): return self.word("paths", self.put(struct.pack("<BQI", 3, 1, path)))
 
+    def arcs(self, kind, lists):
+        """lists: {bit: [(asset, path, offset, scale), ...]}, in the order of the format: 2 explicit, 4 added, 32 prepended, 64 appended, 8 deleted."""
+        data = struct.pack("<B", sum(lists) | (1 if 2 in lists else 0))
+        for items in lists.values():
+            data += struct.pack("<Q", len(items))
+            for asset, path, offset, scale in items:
+                if kind != "paths": data += struct.pack("<I", self.string(asset))
+                data += struct.pack("<I", path)
+                if kind == "references" or (kind == "payloads" and self.minor >= 8): data += struct.pack("<2d", offset, scale)
+                if kind == "references": data += struct.pack("<QIqQ", 1, self.string("note"), 8, self.small("bool", 1))   # a dictionary
+        return self.word(kind, self.put(data))
+
+    def payload(self, asset, path): return self.word("payload", self.put(struct.pack("<II", self.string(asset), path) + (struct.pack("<2d", 0, 1) if self.minor >= 8 else b"")))
+    def layers(self, names): return self.word("strings", self.put(struct.pack("<Q%dI" % len(names), len(names), *map(self.string, names))))
+    def offsets(self, pairs): return self.word("offsets", self.put(struct.pack("<Q", len(pairs)) + b"".join(struct.pack("<2d", *p) for p in pairs)))
+    def selections(self, chosen): return self.word("selections", self.put(struct.pack("<Q", len(chosen)) + b"".join(struct.pack("<II", self.string(k), self.string(v)) for k, v in chosen.items())))
+
     def samples(self, times, values):
         stored = self.word("doubles", self.put(struct.pack("<Q%dd" % len(times), len(times), *times)))
         return self.word("samples", self.put(struct.pack("<qQqQ%dQ" % len(values), 8, stored, 8, len(values), *values)))
@@ -144,7 +168,7 @@ class Crate:
         def section(*parts):
             return b"".join(struct.pack("<Q", p) if isinstance(p, int) else struct.pack("<Q", len(p)) + p for p in parts)
         text = "".join(t + "\0" for t in self.tokens).encode()
-        tables = [("TOKENS", section(len(self.tokens), len(text), pack(text, 2))), ("STRINGS", struct.pack("<Q", 0)),
+        tables = [("TOKENS", section(len(self.tokens), len(text), pack(text, 2))), ("STRINGS", struct.pack("<Q%dI" % len(self.texts), len(self.texts), *self.texts)),
                   ("FIELDS", section(len(self.fields), pack_integers([f[0] for f in self.fields]), pack(struct.pack("<%dQ" % len(self.fields), *[f[1] for f in self.fields])))),
                   ("FIELDSETS", section(len(self.sets), pack_integers(self.sets))),
                   ("PATHS", section(len(self.paths), len(order), pack_integers(order), pack_integers(names), pack_integers(jumps))),
@@ -175,13 +199,21 @@ def expected(frame):
     return np.vstack([turned, 10.0 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) + [100, 0, 0]])
 
 
-def layer(file, minor=8, skeleton=False):
+def layer(file, minor=8, skeleton=False, varied=False):
+    """varied: zeta is there in one of two variants, which is chosen; so it stands before alpha, as what is weaker does."""
     c = Crate(minor)
     root = c.path(-1, "")
     group, hide = c.path(root, "group"), c.path(root, "hide")
-    zeta, alpha = c.path(group, "zeta"), c.path(group, "alpha")
+    if varied:
+        sets, chosen, other = [c.path(group, "{shape=%s}" % name) for name in ("", "solid", "none")]
+        c.spec(sets, VARIANT_SET, variantChildren=c.listed(["none", "solid"]))
+        for variant in (chosen, other): c.spec(variant, VARIANT, specifier=c.small("specifier", 1))
+        nothing = c.path(other, "zeta")
+        c.spec(nothing, PRIM, specifier=c.small("specifier", 0), typeName=c.name("Scope"))
+    zeta, alpha = c.path(chosen if varied else group, "zeta"), c.path(group, "alpha")
     c.spec(root, LAYER, metersPerUnit=c.number(0.01), upAxis=c.name("Z"), timeCodesPerSecond=c.number(24.0), primChildren=c.listed(["group", "hide"]))
-    c.spec(group, PRIM, specifier=c.small("specifier", 0), typeName=c.name("Xform"), primChildren=c.listed(["zeta", "alpha"]))
+    choice = {"variantSelection": c.selections({"shape": "solid"})} if varied else {}
+    c.spec(group, PRIM, specifier=c.small("specifier", 0), typeName=c.name("Xform"), primChildren=c.listed(["alpha"] if varied else ["zeta", "alpha"]), **choice)
     c.spec(zeta, PRIM, specifier=c.small("specifier", 0), typeName=c.name("Mesh"), active=c.small("bool", 1))
     times = [float(FIRST + k) for k in range(FRAMES)]
     half = np.sqrt(0.5)
@@ -212,11 +244,32 @@ def layer(file, minor=8, skeleton=False):
     c.save(file)
 
 
-def package(path):
-    """A .usdz: the layer stored, at a multiple of 64 bytes."""
+def stage(file, how, asset, minor=8):
+    """A layer that takes "group" from one of layer()'s, by references, payload, payloads (of a class that it inherits) or layers; 10 time codes
+    later where there is room to say so."""
+    c = Crate(minor)
+    root = c.path(-1, "")
+    group, own = c.path(root, "group"), c.path(root, "_class")
+    there = {"references": 10, "layers": 10, "payloads": 10 if minor >= 8 else 0, "payload": 0}[how]
+    more = {"subLayers": c.layers([asset]), "subLayerOffsets": c.offsets([(there, 1)])} if how == "layers" else {}
+    c.spec(root, LAYER, metersPerUnit=c.number(0.01), upAxis=c.name("Z"), timeCodesPerSecond=c.number(24.0), primChildren=c.listed(["group", "_class"]), **more)
+    arcs = {"references": lambda: {"references": c.arcs("references", {32: [(asset, group, there, 1)], 8: [("gone.usdc", group, 0, 1)]})},
+            "payload": lambda: {"payload": c.payload(asset, group)}, "layers": dict,
+            "payloads": lambda: {"inheritPaths": c.arcs("paths", {2: [("", own, 0, 1)]})}}[how]()
+    c.spec(group, PRIM, specifier=c.small("specifier", 1 if how == "layers" else 0), typeName=c.name("Xform"), **arcs)
+    c.spec(own, PRIM, specifier=c.small("specifier", 2), typeName=c.name("Xform"),
+           **({"payload": c.arcs("payloads", {4: [(asset, group, there, 1)]})} if how == "payloads" else {}))
+    c.save(file)
+    return there
+
+
+def package(path, files=None):
+    """A .usdz: layers stored, each at a multiple of 64 bytes; layer()'s alone without files."""
     data = io.BytesIO()
     layer(data)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as out:
-        info = zipfile.ZipInfo("layer.usdc", (1980, 1, 1, 0, 0, 0))
-        info.extra = struct.pack("<HH", 0x1986, 64 - 30 - len("layer.usdc") - 4) + b"\0" * (64 - 30 - len("layer.usdc") - 4)
-        out.writestr(info, data.getvalue())
+        for name, content in (files or {"layer.usdc": data.getvalue()}).items():
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            room = -(out.fp.tell() + 30 + len(name) + 4) % 64
+            info.extra = struct.pack("<HH", 0x1986, room) + b"\0" * room
+            out.writestr(info, content)

@@ -142,7 +142,7 @@ printf 'BLENDER-v304RENDH' >rig.blend && printf 'PXR-USDC' >rig.usdc && printf '
 printf '//Maya ASCII 2024 scene\n' >rig.ma && printf 'HIERARCHY\nROOT hip\n' >walk.txt
 refuse "a .blend says what to do" rig.blend "scene of Blender; export glTF or FBX from Blender, or run scripts/blender/supple_export.py"
 for f in rig.usdc rig.usdz; do refuse "a $f that is cut off" $f "is no USD layer"; done
-cp rig.usdc usd.fbx && refuse "USD of another name says what to do" usd.fbx "USD is read as a rig or as meshes that move, of one layer that is called .usda, .usdc"
+cp rig.usdc usd.fbx && refuse "USD of another name says what to do" usd.fbx "USD is read as a rig or as meshes that move, of a file that is called .usda, .usdc"
 refuse "a .bvh says what to do" walk.bvh "BVH is motion without a skin; put it on a character"
 refuse "a .bvh of another name, too" walk.txt "BVH is motion without a skin"
 refuse "a .ma says what to do" rig.ma "scene of Maya; export the rig as FBX"

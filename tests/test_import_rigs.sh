@@ -53,6 +53,16 @@ ok $? "one polygon of a material of its own at the end of a file without clips"
 for kind in usd-bare usd-motion; do "$python" "$here/rig_files.py" write $kind $kind.usda; done
 supple import usd-bare.usda --clip usd-motion.usda --progress none -o other.npz && "$python" "$here/rig_files.py" check usd other.npz
 ok $? "a motion of USD, a skeleton without meshes, on a rig without clips"
+cat >hero.usda <<'USD'
+#usda 1.0
+( metersPerUnit = 0.01 timeCodesPerSecond = 24 upAxis = "Y" subLayers = [@moves.usda@] )
+def Xform "world" {
+    def SkelRoot "hero" ( references = @usd-bare.usda@</rig> ) { over "bones" { rel skel:animationSource = </world/hero/walks> } }
+}
+USD
+printf '#usda 1.0\nover "world" { over "hero" { def "walks" ( payload = @usd-motion.usda@</rig/bend> ) {} } }\n' >moves.usda
+supple import hero.usda --progress none -o hero.npz && "$python" "$here/rig_files.py" check usd hero.npz
+ok $? "a character and its motion in layers of their own, which a shot puts together"
 # MD5 keeps a character and each of its motions in files of their own: a square rod along z, bent by 90 degrees half way up.
 "$python" - <<'PY' && supple import rod.md5mesh --clip bend.md5anim --unit m --progress none -o rod.npz && "$python" - <<'CHECK'
 from math import pi, sin

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Binary USD into supple: what it wrote itself is what its text is, crates packed as other writers do it (tests/make_usdc.py) hold what they say;
-# broken ones and packages of several layers are refused.
+# what layers take from others is there; broken ones are refused.
 . "$(dirname "$0")/tap.sh"
 root=$(dirname "$here")
 modules=$root/build/viewer/source/node_modules
@@ -25,13 +25,13 @@ def world(path):
     a = np.load(path)
     p, r = a["points"].astype(float)[:, a["source_vertex"]], a["root"]
     return np.einsum("fij,fvj->fvi", r[:, :3, :3], p) + r[:, None, :3, 3], a
-def whole(path):
+def whole(path, later=0):
     p, a = world(path)
     want = np.array([usd.expected(k) for k in range(usd.FRAMES)]) / 100
     want = np.stack([want[..., 0], want[..., 2], -want[..., 1]], -1)   # metres, y up
     assert p.shape == want.shape, (p.shape, want.shape)
     assert abs(p - want).max() < 1e-6 * np.linalg.norm(np.ptp(want[0], axis=0)), abs(p - want).max()
-    assert np.allclose(a["times"] * 24, np.arange(usd.FIRST, usd.FIRST + usd.FRAMES)), a["times"]
+    assert np.allclose(a["times"] * 24, later + np.arange(usd.FIRST, usd.FIRST + usd.FRAMES)), a["times"]
     assert a["face_counts"].tolist() == [4] * 16 + [3] * 4 and a["object_id"].tolist() == [0] * 25 + [1] * 4 if "object_id" in a.files else True
     return a
 PY
@@ -65,9 +65,51 @@ c = a["color"][a["source_vertex"]]
 assert np.allclose(c[:25, :3], np.linspace(0, 1, 75).reshape(-1, 3), atol=1e-6) and np.allclose(c[:25, 3], 0.25 * (np.arange(25) % 4)), c
 PY
 ok $? "names, material, colours and opacity"
-"$supple" import -q bound.usdc --progress none -o one.npz 2>&1 | grep -q "1 objects are moved by skeletons that this layer does not hold"
+"$supple" import -q bound.usdc --progress none -o one.npz 2>&1 | grep -q "1 objects are moved by skeletons that are not there"
 ok $? "a skeleton that is elsewhere is told"
 refuse "a crate older than 0.4.0" old.usdc "binary layer of version 0.3"
+
+# layers that take from layers (usd_stage.h): crates, text and packages of both
+mkdir -p geo
+"$python" - <<'PY'
+import io, json, sys
+sys.path.insert(0, ".")
+import case
+from case import usd
+later = {}
+for minor in (7, 8):
+    for how in ("references", "payload", "payloads", "layers"):
+        name = "%s-%d.usdc" % (how, minor)
+        later[name] = usd.stage(open(name, "wb"), how, "./geo/varied.usdc", minor)
+usd.layer(open("geo/varied.usdc", "wb"), 8, False, True)
+text = """#usda 1.0
+( metersPerUnit = 0.01 upAxis = "Z" %s )
+def Xform "group" ( %s ) {}
+"""
+crate = io.BytesIO()
+usd.layer(crate)
+def write(name, *says):
+    open(name, "w").write(text % says)
+    later[name] = 0
+write("text.usda", "", "references = @geo/varied.usdc@</group>")
+write("deep.usda", "subLayers = [@text.usda@]", "variants = { string shape = \"solid\" }")
+write("one.usda", "", "references = @package.usdz@</group>")
+write("named.usda", "", "payload = @./both.usdz[geo/layer.usdc]@</group>")
+usd.package("both.usdz", {"scenes/root.usda": (text % ("", "references = @../geo/layer.usdc@</group>")).encode(), "geo/layer.usdc": crate.getvalue()})
+later["both.usdz"] = 0
+write("none.usda", "", "references = @geo/varied.usdc@</group> variants = { string shape = \"none\" }")
+write("lost.usda", "", "references = [@geo/varied.usdc@</group>, @geo/gone.usd@</group>]")
+json.dump(later, open("later.json", "w"))
+PY
+for file in references-7.usdc references-8.usdc payload-7.usdc payload-8.usdc payloads-7.usdc payloads-8.usdc layers-7.usdc layers-8.usdc text.usda deep.usda one.usda named.usda both.usdz; do
+    import $file -o one.npz && "$python" -c 'import json, sys; sys.path.insert(0, "."); import case; case.whole("one.npz", json.load(open("later.json"))[sys.argv[1]])' $file 2>>log.txt
+    ok $? "$file: what is taken from another layer"
+done
+import none.usda -o one.npz && "$python" -c 'import numpy as np; assert len(np.load("one.npz")["source_vertex"]) == 4'
+ok $? "the variant that is chosen from outside"
+"$supple" import -q lost.usda --progress none -o one.npz >said.txt 2>&1 && grep -q "is left out: geo/gone.usd: cannot open" said.txt && "$python" -c 'import sys; sys.path.insert(0, "."); import case; case.whole("one.npz")'
+ok $? "a file that is not there is told, and what is there taken"
+printf '#usda 1.0\ndef "a" ( references = @gone.usda@ ) {}\n' >nothing.usda && refuse "nothing but a file that is not there" nothing.usda "holds no mesh with points and faces; it takes from a file that cannot be read: gone.usda"
 
 # what supple writes, as text and as a crate
 "$supple" creature -q --vertices 3000 -o pet.glb && import pet.glb --clip Stop --end 6 -o pet.npz || { echo "Bail out! no animation"; exit 1; }
@@ -121,6 +163,16 @@ holder.position.set(1, 2, 3), holder.scale.set(1, 2, 1), mesh.rotation.set(0.3, 
 scene.add(holder), holder.add(mesh), scene.updateMatrixWorld(true);
 writeFileSync('three.usdz', new Uint8Array(await new USDZExporter().parseAsync(scene)));
 JS
-    node write.mjs "$modules" >>log.txt 2>&1; refuse "three.js's package, whose root takes its meshes from other layers" three.usdz "usdcat --flatten"
+    node write.mjs "$modules" >>log.txt 2>&1 && import three.usdz -o one.npz && "$python" - 2>>log.txt <<'PY'
+import sys
+import numpy as np
+sys.path.insert(0, ".")
+import case
+p, a = case.world("one.npz")
+middle = (p[0].min(0) + p[0].max(0)) / 2
+assert abs(middle - [1, 2, 3]).max() < 0.1 and abs(np.ptp(p[0], axis=0) - [1, 2, 1]).max() < 0.1, (middle, np.ptp(p[0], axis=0))
+assert a["material_color"][0].tolist()[:1] == [1]
+PY
+    ok $? "three.js's package, whose root takes its meshes from other layers"
 fi
 echo "1..$count"

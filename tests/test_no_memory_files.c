@@ -307,6 +307,7 @@ static void sequences(void **unused)
                                     {"tests/corpus/mdd/tet.mdd", rest},
                                     {"tests/corpus/obj/looks.obj", NULL},
                                     {"tests/corpus/usda/hand.usda", NULL},
+                                    {"tests/corpus/usda/shot.usda", NULL},
                                     {"tests/corpus/alembic/library-looks.abc", NULL},
                                     {"tests/corpus/alembic/two.abc", NULL}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

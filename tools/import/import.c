@@ -2,6 +2,11 @@
 
 #include "io/table.h"
 
+void import_say_missing(su_tool *tool, const char *missing)
+{
+    if (missing) su_warn(tool, "what the file takes from another is left out: %s", missing);
+}
+
 void import_say_unread(su_tool *tool, const su_name_list *unread)
 {
     su_warn(tool, "one set of texture coordinates and one of colours is kept; caches will be without %s", unread->text);

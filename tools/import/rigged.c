@@ -476,6 +476,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     }
     say_size(tool, o, &scene, &character);
     say_findings(tool, &character);
+    import_say_missing(tool, scene.missing);
     if (scene.unread.count) import_say_unread(tool, &scene.unread);
     if ((status = su_take_create(&character, clip, &range, &take, &tool->err)) != SU_OK) {
         su_error_context(&tool->err, "%s: ", path);

@@ -75,10 +75,9 @@ static void say_left_out(su_tool *tool, const options *o, const su_sequence *s)
     count = name_objects(s, SU_SEQUENCE_CHANGING, names);
     if (count) su_warn(tool, "%lld objects are hidden at times and are taken at all: %s", (long long)count, names);
     if (s->skinned)
-        su_warn(tool,
-                "%lld objects are moved by skeletons that this layer does not hold: they stand still; usdcat --flatten "
-                "makes one layer of all",
+        su_warn(tool, "%lld objects are moved by skeletons that are not there: they stand still",
                 (long long)s->skinned);
+    import_say_missing(tool, s->missing);
     if (s->unread.count) import_say_unread(tool, &s->unread);
     if (s->parameters.count) su_note(tool, "further values of the meshes are not read: %s", s->parameters.text);
     if (s->others)

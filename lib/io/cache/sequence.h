@@ -26,6 +26,7 @@ typedef struct su_sequence {
     su_looks looks;         /* materials and sets of faces */
     double *neutral;        /* (vertices,3) of the neutral mesh; NULL: none was given */
     uint8_t *object_hidden; /* (objects) SU_SEQUENCE_HIDDEN, SU_SEQUENCE_CHANGING or 0; NULL: the format says nothing */
+    const char *missing;    /* a file that this one takes from and that cannot be read, and why; NULL: none */
     int64_t others;         /* objects that are no meshes (curves, points) and were not read */
     su_name_list unread;    /* texture coordinates and colours beside the first, which are read */
     su_name_list parameters; /* further values of vertices, corners or polygons, which are not read */

@@ -5,6 +5,7 @@
 #include "geometry/polygon.h"
 #include "io/cache/sequence_internal.h"
 #include "io/usd/usd_file.h"
+#include "io/usd/usd_stage.h"
 #include "io/usd/usd_primvar.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_xform.h"
@@ -80,11 +81,10 @@ static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const ch
         u->meshes++;
     }
     s->objects = u->meshes;
-    return s->faces > 0
-               ? SU_OK
-               : su_fail(err, SU_INPUT, "%s: holds no mesh with points and faces%s%s", path,
-                         layer->arc ? "; what it takes from elsewhere is not read: usdcat --flatten -o flat.usda " : "",
-                         layer->arc ? path : "");
+    return s->faces > 0 ? SU_OK
+                        : su_fail(err, SU_INPUT, "%s: holds no mesh with points and faces%s%s", path,
+                                  layer->missing ? "; it takes from a file that cannot be read: " : "",
+                                  layer->missing ? layer->missing : "");
 }
 
 /* ---- topology ---- */
@@ -400,7 +400,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     SU_TRY(SU_ALLOC(&u, 1, "a USD layer", err));
     s->source->usd = u; /* its close frees it from here on */
     SU_TRY(su_usd_open(path, &u->layer, err));
-    s->vertices = 0;
+    s->vertices = 0, s->missing = u->layer.missing;
     SU_TRY(find_meshes(u, s, path, err));
     if (neutral && neutral != s->vertices)
         return su_fail(err, SU_INPUT, "%s: has %lld points, its neutral mesh %lld", path, (long long)s->vertices,

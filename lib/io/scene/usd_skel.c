@@ -6,6 +6,7 @@
 #include "geometry/polygon.h"
 #include "geometry/rotation.h"
 #include "io/usd/usd_file.h"
+#include "io/usd/usd_stage.h"
 #include "io/usd/usd_primvar.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_xform.h"
@@ -42,8 +43,6 @@ static const char *keep_text(builder *b, su_usd_text text)
     if (out) memcpy(out, text.at, (size_t)text.size);
     return out ? out : "";
 }
-
-static bool same(su_usd_text a, su_usd_text b) { return a.size == b.size && memcmp(a.at, b.at, (size_t)a.size) == 0; }
 
 static su_status refuse(builder *b, int64_t prim, const char *what)
 {
@@ -145,7 +144,7 @@ static int64_t parent_joint(const skeleton *s, int64_t joint)
     while (path.size > 0 && path.at[path.size - 1] != '/') path.size--;
     if (path.size) path.size--;
     for (int64_t k = 0; path.size && k < s->joints; k++)
-        if (same(s->joint[k], path)) return k;
+        if (su_usd_same(s->joint[k], path)) return k;
     return -1;
 }
 
@@ -271,7 +270,7 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
     for (int64_t k = 0; k < (own ? own : s->joints); k++) {
         of[k] = own ? -1 : (int32_t)k;
         for (int64_t j = 0; own && j < s->joints; j++)
-            if (same(joint[k], s->joint[j])) of[k] = (int32_t)j;
+            if (su_usd_same(joint[k], s->joint[j])) of[k] = (int32_t)j;
     }
     su_affine_identity(bind);
     if (binds == 16) su_usd_matrix(given, bind);
@@ -315,7 +314,7 @@ static su_status add_shapes(builder *b, int64_t prim, su_scene_mesh *mesh)
             int64_t numbers, count = 0;
             int32_t *index = NULL;
             if (b->layer.prim[i].parent != prim || !stands(&b->layer.prim[i], "BlendShape") ||
-                !same(b->layer.prim[i].name, token[t]))
+                !su_usd_same(b->layer.prim[i].name, token[t]))
                 continue;
             double *offset = numbers_of(b, su_usd_first(su_usd_find(&b->layer, i, "offsets")), &numbers);
             double *moved = su_arena_alloc(b->arena, 3 * points, sizeof *moved);
@@ -469,7 +468,7 @@ static su_status add_joint_tracks(builder *b, const skeleton *s, int64_t animati
     SU_TRY(read_keys(b, animation, "scales", 3 * joints, &all.scale, &all.scale_times, &all.scales));
     for (int64_t k = 0; k < joints; k++)
         for (int64_t j = 0; j < s->joints; j++) {
-            if (!same(joint[k], s->joint[j])) continue;
+            if (!su_usd_same(joint[k], s->joint[j])) continue;
             su_scene_channel *own = &clip->channel[clip->channels++];
             *own = all, own->node = s->first + (int32_t)j;
             own->translation = keys_of(b, all.translations, joints, k, 3, all.translation);
@@ -613,6 +612,8 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
         scene->up = b.layer.up == 'Z' ? 2 : 1;
         scene->unit = b.layer.says_meters ? b.layer.meters : 0;
         scene->frame_rate = b.layer.codes_per_second;
+        if (b.layer.missing)
+            scene->missing = keep_text(&b, (su_usd_text){b.layer.missing, (int64_t)strlen(b.layer.missing)});
         status = read_layer(&b);
         if (status == SU_OK && b.layer.no_memory) status = no_memory(&b);
     }

@@ -30,12 +30,35 @@ void su_usd_sort_samples(su_usd_attribute *attribute)
         su_sort(attribute->sample, (size_t)attribute->samples, sizeof *attribute->sample, by_time);
 }
 
+su_status su_usd_add_prim(su_usd_layer *layer, int64_t *room, su_usd_prim prim, su_error *err)
+{
+    const su_usd_prim *above = prim.parent >= 0 ? &layer->prim[prim.parent] : NULL;
+    prim.attribute = -1;
+    prim.defined = prim.specifier == 'd' && (!above || above->defined);
+    prim.inactive = prim.active == 'f' || (above && above->inactive);
+    SU_TRY(su_usd_grow(layer, &layer->prim, layer->prims, room, sizeof *layer->prim, err));
+    layer->prim[layer->prims++] = prim;
+    return SU_OK;
+}
+
+su_status su_usd_add_arc(su_usd_layer *layer, int64_t *room, su_usd_arc arc, su_error *err)
+{
+    SU_TRY(su_usd_grow(layer, &layer->arc, layer->arcs, room, sizeof *layer->arc, err));
+    layer->arc[layer->arcs++] = arc;
+    return SU_OK;
+}
+
 /* ---- what is there ---- */
 
 bool su_usd_is(su_usd_text text, const char *word)
 {
     size_t length = strlen(word);
     return text.size == (int64_t)length && memcmp(text.at, word, length) == 0;
+}
+
+bool su_usd_same(su_usd_text a, su_usd_text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, (size_t)a.size) == 0);
 }
 
 const su_usd_attribute *su_usd_find(const su_usd_layer *layer, int64_t prim, const char *name)
@@ -61,32 +84,60 @@ su_usd_text su_usd_token(su_usd_value value)
     return v;
 }
 
-/* The prim at a path "/a/b"; -1: there is none. */
-static int64_t prim_at(const su_usd_layer *layer, su_usd_text path)
+int su_usd_path_names(su_usd_text path, int most, su_usd_text *names)
 {
-    int64_t at = -1;
-    while (path.size > 0 && path.at[0] == '/') {
-        int64_t length = 1, found = -1;
-        while (length < path.size && path.at[length] != '/') length++;
-        for (int64_t i = at + 1; i < layer->prims && found < 0; i++)
-            if (layer->prim[i].parent == at && layer->prim[i].name.size == length - 1 &&
-                memcmp(layer->prim[i].name.at, path.at + 1, (size_t)length - 1) == 0)
+    int count = 0;
+    if (path.size < 1 || path.at[0] != '/') return -1;
+    for (int64_t at = 1, end; at < path.size; at = end) {
+        bool variant = path.at[at] == '{'; /* "/a{set=name}b" */
+        for (end = at; end < path.size && path.at[end] != '/' && (variant || path.at[end] != '{'); end++)
+            if (variant && path.at[end] == '}') break;
+        if (!variant && end > at) {
+            if (count == most) return -1;
+            names[count++] = (su_usd_text){path.at + at, end - at};
+        }
+        if (end < path.size && path.at[end] != '{') end++;
+    }
+    return count;
+}
+
+int64_t su_usd_prim_at(const su_usd_layer *layer, int64_t at, int count, const su_usd_text *names)
+{
+    for (int k = 0; k < count; k++) {
+        int64_t found = -1;
+        for (int64_t i = at + 1; i < layer->prims && found < 0; i++) {
+            if (layer->prim[i].parent < at) break; /* behind all that stands below it */
+            if (layer->prim[i].parent == at && !layer->prim[i].set.size && su_usd_same(layer->prim[i].name, names[k]))
                 found = i;
+        }
         if (found < 0) return -1;
-        at = found, path.at += length, path.size -= length;
+        at = found;
     }
     return at;
 }
 
 bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, su_usd_text *name, int64_t *prim)
 {
+    enum { DEEPEST = 256 };
+    su_usd_text names[DEEPEST], from[DEEPEST];
     su_usd_value value = su_usd_first(relationship);
-    if (value.crate) return su_crate_target(value, name, prim);
-    su_usd_text path = su_usd_token(value);
-    if (path.size < 2 || path.at[0] != '/') return false;
-    *prim = prim_at(layer, path);
-    name->at = path.at + path.size, name->size = 0;
-    while (name->at > path.at && name->at[-1] != '/') name->at--, name->size++;
+    int count =
+        value.crate ? su_crate_target(value, DEEPEST, names) : su_usd_path_names(su_usd_token(value), DEEPEST, names);
+    if (count < 1) return false;
+    *name = names[count - 1], *prim = -1;
+    for (int64_t o = relationship->origin; o > 0; o = layer->origin[o].outer) {
+        const su_usd_origin *origin = &layer->origin[o];
+        int inside = su_usd_path_names(origin->from, DEEPEST, from), k = 0;
+        while (k < inside && k < count && su_usd_same(names[k], from[k])) k++;
+        if (k < inside && !origin->open) return true;
+        if (k < inside) continue;
+        int outside = su_usd_path_names(origin->to, DEEPEST, from);
+        if (inside < 0 || outside < 0 || outside + count - inside > DEEPEST) return true;
+        memmove(names + outside, names + inside, (size_t)(count - inside) * sizeof *names);
+        memcpy(names, from, (size_t)outside * sizeof *names);
+        count += outside - inside;
+    }
+    *prim = su_usd_prim_at(layer, -1, count, names);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "io/usd/usdc_read.h"
 
 #include "core/memory.h"
+#include "io/usd/usdc_arcs.h"
 #include "io/usd/usdc_file.h"
 #include "io/usd/usdc_packed.h"
 #include "io/usd/usdc_values.h"
@@ -11,14 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 51, DEEPEST = 256 }; /* type of a sample that says None; levels of prims */
+enum { VARIANT = 10, BLOCK = 51, DEEPEST = 256 }; /* a kind of spec, the type of what says None, levels of prims */
 
 typedef struct reader {
     su_usd_layer *layer;
     struct su_usd_crate *crate;
-    int64_t prim_room, attribute_room;
+    int64_t prim_room, attribute_room, arc_room;
     su_error *err;
 } reader;
+
+#define OFFSETS "subLayerOffsets"
 
 static su_status refuse(reader *r, const char *what)
 {
@@ -213,14 +216,19 @@ static bool number_field(const struct su_usd_crate *c, const su_crate_path *p, c
     return field(c, p, name, &value) && su_crate_numbers(value, 1, out) == 1;
 }
 
-static void note_arcs(reader *r, const su_crate_path *p)
+/* What a spec takes from elsewhere; offsets of layers stand behind their names, wherever their fields do. */
+static su_status read_arcs(reader *r, const su_crate_path *p)
 {
-    static const char *const arcs[][2] = {{"references", "references"},       {"payload", "payload"},
-                                          {"inheritPaths", "inherits"},       {"specializes", "specializes"},
-                                          {"variantSetNames", "variantSets"}, {"subLayers", "subLayers"}};
+    struct su_usd_crate *c = r->crate;
     su_usd_value value;
-    for (size_t i = 0; i < sizeof arcs / sizeof *arcs; i++)
-        if (field(r->crate, p, arcs[i][0], &value)) r->layer->arc = arcs[i][1];
+    for (int64_t i = p->fields; i < c->entries && c->entry[i] >= 0; i++) {
+        su_usd_text name = c->token[c->field_name[c->entry[i]]];
+        value = (su_usd_value){.crate = c, .word = c->field_value[c->entry[i]]};
+        if (!su_usd_is(name, OFFSETS)) SU_TRY(su_crate_arcs(r->layer, &r->arc_room, name, value, r->err));
+    }
+    return field(c, p, OFFSETS, &value)
+               ? su_crate_arcs(r->layer, &r->arc_room, (su_usd_text){OFFSETS, sizeof OFFSETS - 1}, value, r->err)
+               : SU_OK;
 }
 
 static double seconds_at(const struct su_usd_crate *c, uint64_t offset)
@@ -270,7 +278,9 @@ static su_status read_property(reader *r, int64_t prim, const su_crate_path *p)
     *attribute = (su_usd_attribute){.type = type, .name = name, .next = layer->prim[prim].attribute};
     attribute->interpolation = token_field(c, p, "interpolation");
     layer->prim[prim].attribute = layer->attributes++;
-    if ((field(c, p, "default", &value) && su_crate_type(value.word) != BLOCK) || field(c, p, "targetPaths", &value))
+    if (field(c, p, "default", &value) && su_crate_type(value.word) == BLOCK)
+        attribute->blocked = true;
+    else if (field(c, p, "default", &value) || field(c, p, "targetPaths", &value))
         attribute->value = value;
     return field(c, p, "timeSamples", &value) ? read_samples(r, value, attribute) : SU_OK;
 }
@@ -316,25 +326,37 @@ static su_status order_children(reader *r, su_crate_path *above, int32_t *rank)
     return SU_OK;
 }
 
+/* The set and the name of a variant from the last part of its path, "{set=name}"; false: it is no variant, or one
+ * without a name, which is the set's. */
+static bool variant_of(su_usd_text part, su_usd_prim *out)
+{
+    const char *at = part.size > 2 && *part.at == '{' ? memchr(part.at, '=', (size_t)part.size) : NULL;
+    if (!at || part.at[part.size - 1] != '}') return false;
+    out->set = (su_usd_text){part.at + 1, at - part.at - 1};
+    out->name = (su_usd_text){at + 1, part.at + part.size - 1 - (at + 1)};
+    return out->set.size > 0 && out->name.size > 0;
+}
+
 static su_status read_prim(reader *r, su_crate_path *p, int64_t parent)
 {
-    enum { DEF = 0 };
+    static const char specifiers[] = {'d', 'o', 'c'};
     su_usd_layer *layer = r->layer;
     su_usd_value value;
-    double active = 1.0;
-    bool is_def = field(r->crate, p, "specifier", &value) && su_crate_type(value.word) == SU_USDC_SPECIFIER &&
-                  (value.word & SU_CRATE_PAYLOAD) == DEF;
-    SU_TRY(su_usd_grow(layer, &layer->prim, layer->prims, &r->prim_room, sizeof *layer->prim, r->err));
-    (void)number_field(r->crate, p, "active", &active);
+    su_usd_prim prim = {.name = r->crate->token[p->token],
+                        .type = token_field(r->crate, p, "typeName"),
+                        .parent = parent,
+                        .arc = layer->arcs,
+                        .specifier = 'o'};
+    double active;
+    if (field(r->crate, p, "specifier", &value) && su_crate_type(value.word) == SU_USDC_SPECIFIER &&
+        (value.word & SU_CRATE_PAYLOAD) < sizeof specifiers)
+        prim.specifier = specifiers[value.word & SU_CRATE_PAYLOAD];
+    if (number_field(r->crate, p, "active", &active)) prim.active = active == 0.0 ? 'f' : 't';
+    if (p->spec == VARIANT) (void)variant_of(prim.name, &prim);
+    SU_TRY(read_arcs(r, p));
+    prim.arcs = layer->arcs - prim.arc;
     p->prim = (int32_t)layer->prims;
-    layer->prim[layer->prims++] =
-        (su_usd_prim){.name = r->crate->token[p->token],
-                      .type = token_field(r->crate, p, "typeName"),
-                      .parent = parent,
-                      .attribute = -1,
-                      .defined = is_def && (parent < 0 || layer->prim[parent].defined),
-                      .inactive = active == 0.0 || (parent >= 0 && layer->prim[parent].inactive)};
-    note_arcs(r, p);
+    SU_TRY(su_usd_add_prim(layer, &r->prim_room, prim, r->err));
     for (int32_t k = p->child; k >= 0; k = r->crate->path[k].next) {
         const su_crate_path *property = &r->crate->path[k];
         if (property->property && (property->spec == SU_USDC_ATTRIBUTE || property->spec == SU_USDC_RELATIONSHIP))
@@ -343,7 +365,15 @@ static su_status read_prim(reader *r, su_crate_path *p, int64_t parent)
     return SU_OK;
 }
 
-/* Depth first, in the order of the layer. Variants, which are paths, too, are left out with all below them. */
+/* Prims, and variants, which are paths, too. */
+static bool is_prim(const struct su_usd_crate *c, const su_crate_path *p)
+{
+    su_usd_prim variant = {0};
+    return !p->property &&
+           (p->spec == SU_USDC_PRIM || (p->spec == VARIANT && variant_of(c->token[p->token], &variant)));
+}
+
+/* Depth first, in the order of the layer. */
 static su_status read_prims(reader *r, int32_t root)
 {
     struct su_usd_crate *c = r->crate;
@@ -353,7 +383,7 @@ static su_status read_prims(reader *r, int32_t root)
     while (at >= 0) {
         su_crate_path *p = &c->path[at];
         bool inside = at == root;
-        if (!inside && !p->property && p->spec == SU_USDC_PRIM) {
+        if (!inside && is_prim(c, p)) {
             int64_t parent = p->parent == root ? -1 : c->path[p->parent].prim;
             SU_TRY(read_prim(r, p, parent));
             inside = true;
@@ -381,7 +411,9 @@ static su_status read_layer(reader *r, int32_t root)
     if (number_field(c, p, "framesPerSecond", &value) && value > 0.0) layer->codes_per_second = value;
     if (number_field(c, p, "timeCodesPerSecond", &value) && value > 0.0) layer->codes_per_second = value;
     if (su_usd_is(token_field(c, p, "upAxis"), "Z")) layer->up = 'Z';
-    note_arcs(r, p);
+    layer->default_prim = token_field(c, p, "defaultPrim");
+    SU_TRY(read_arcs(r, p));
+    layer->own_arcs = layer->arcs;
     return read_prims(r, root);
 }
 

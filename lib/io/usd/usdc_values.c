@@ -258,21 +258,25 @@ bool su_crate_next_token(su_usd_value *list, su_usd_text *token)
 }
 
 /* Lists of paths: a byte says which lists there are, explicit items, then added, and then others. */
-bool su_crate_target(su_usd_value value, su_usd_text *name, int64_t *prim)
+int su_crate_target(su_usd_value value, int most, su_usd_text *names)
 {
     enum { ADDED = 4, PREPENDED = 32, APPENDED = 64, EXPLICIT_ITEMS = 2 };
     const struct su_usd_crate *c = value.crate;
     uint64_t offset = value.word & SU_CRATE_PAYLOAD, count;
+    int depth = 0;
     if (su_crate_type(value.word) != SU_USDC_PATH_LIST || value.word & SU_CRATE_INLINED || offset >= (uint64_t)c->bytes)
-        return false;
+        return -1;
     if (!(c->at[offset] & (EXPLICIT_ITEMS | ADDED | PREPENDED | APPENDED)) || !su_crate_word(c, offset + 1, &count) ||
         count == 0 || (uint64_t)c->bytes - offset < 1 + 8 + 4)
-        return false;
+        return -1;
     uint64_t index = su_crate_number(c->at + offset + 9, 4);
-    if (index >= (uint64_t)c->paths || c->path[index].parent < 0 || c->path[index].property) return false;
-    *name = token_of(c, (uint64_t)c->path[index].token);
-    *prim = c->path[index].prim;
-    return name->size > 0;
+    if (index >= (uint64_t)c->paths || c->path[index].parent < 0 || c->path[index].property) return -1;
+    for (int32_t i = (int32_t)index; c->path[i].parent >= 0; i = c->path[i].parent)
+        depth += *c->token[c->path[i].token].at != '{'; /* variants are no part of it */
+    if (depth < 1 || depth > most) return -1;
+    for (int32_t i = (int32_t)index, k = depth; c->path[i].parent >= 0; i = c->path[i].parent)
+        if (*c->token[c->path[i].token].at != '{') names[--k] = c->token[c->path[i].token];
+    return depth;
 }
 
 void su_crate_free(struct su_usd_crate *crate)
