@@ -11,8 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define USD                                                                                                            \
-    "USD is read as a rig or as meshes that move, of a file that is called .usda, .usdc, .usdz or .usd"
+#define USD "USD is read as a rig or as meshes that move, of a file that is called .usda, .usdc, .usdz or .usd"
 #define HOUDINI "it is a scene of Houdini; export the rig as FBX, glTF or USD, or the shot as Alembic (.abc)"
 #define MAYA "it is a scene of Maya; export the rig as FBX with the animation baked, or the shot as Alembic (.abc)"
 
