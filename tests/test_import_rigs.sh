@@ -63,6 +63,21 @@ USD
 printf '#usda 1.0\nover "world" { over "hero" { def "walks" ( payload = @usd-motion.usda@</rig/bend> ) {} } }\n' >moves.usda
 supple import hero.usda --progress none -o hero.npz && "$python" "$here/rig_files.py" check usd hero.npz
 ok $? "a character and its motion in layers of their own, which a shot puts together"
+for format in usda usdc; do
+    supple export -q --rig hero.npz --over --asset ./hero.usda -o over.$format && supple import over.$format --progress none -o over.npz >log.txt 2>&1 && ! grep -q skeleton log.txt && "$python" - <<'CHECK'
+import json
+import numpy as np
+def world(path):
+    a = np.load(path)
+    p = a["points"].astype(float)[:, a["source_vertex"]]
+    return a, np.einsum("fij,fvj->fvi", a["root"][:, :3, :3], p) + a["root"][:, None, :3, 3]
+(a, p), (b, q) = world("hero.npz"), world("over.npz")
+path = lambda x: json.loads(x["meta.json"])["object_paths"]
+assert path(a) == path(b) == ["/world/hero/tube"] and (a["face_indices"] == b["face_indices"]).all()
+assert abs(p - q).max() < 1e-6 * np.ptp(p[0], axis=0).max(), abs(p - q).max()
+CHECK
+    ok $? "a $format layer over it takes its meshes from their skeleton and puts them where it did"
+done
 # MD5 keeps a character and each of its motions in files of their own: a square rod along z, bent by 90 degrees half way up.
 "$python" - <<'PY' && supple import rod.md5mesh --clip bend.md5anim --unit m --progress none -o rod.npz && "$python" - <<'CHECK'
 from math import pi, sin

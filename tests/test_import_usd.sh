@@ -65,6 +65,17 @@ c = a["color"][a["source_vertex"]]
 assert np.allclose(c[:25, :3], np.linspace(0, 1, 75).reshape(-1, 3), atol=1e-6) and np.allclose(c[:25, 3], 0.25 * (np.arange(25) % 4)), c
 PY
 ok $? "names, material, colours and opacity"
+for format in usda usdc; do
+    "$supple" export -q --rig one.npz --space object -o own.$format && import own.$format -o own.npz && "$python" - 2>>log.txt <<'PY'
+import sys
+import numpy as np
+sys.path.insert(0, ".")
+import case
+(p, a), (q, b) = case.world("one.npz"), case.world("own.npz")
+assert abs(p - q).max() < 1e-6 * np.ptp(p[0], axis=0).max(), abs(p - q).max()
+PY
+    ok $? "$format: meshes beside each other keep transforms of their own"
+done
 "$supple" import -q bound.usdc --progress none -o one.npz 2>&1 | grep -q "1 objects are moved by skeletons that are not there"
 ok $? "a skeleton that is elsewhere is told"
 refuse "a crate older than 0.4.0" old.usdc "binary layer of version 0.3"

@@ -298,8 +298,8 @@ static su_status gather_looks(su_character *c, su_arena *scratch, su_error *err)
     return SU_OK;
 }
 
-/* "/hips/body/body": the nodes of each object and, behind them, the name of its mesh; what has none is called after its
- * node. */
+/* "/hips/body/body": the nodes of each object and, behind them, the name of its mesh, which is called after its node
+ * where it has none; where meshes are nodes, the nodes alone. */
 static su_status name_paths(su_character *c, su_error *err)
 {
     const su_scene *scene = c->scene;
@@ -323,8 +323,10 @@ static su_status name_paths(su_character *c, su_error *err)
             snprintf(text, room, "%.*s", (int)length, shape);
         for (char *s = text; *s; s++) *s = *s == '/' ? '_' : *s;
         at = strlen(text);
-        memcpy(end -= at, text, at);
-        *--end = '/';
+        if (!scene->mesh_is_node) {
+            memcpy(end -= at, text, at);
+            *--end = '/';
+        }
         for (int32_t n = part->node; n >= 0; n = scene->node[n].parent) {
             const char *name = scene->node[n].name;
             if (scene->node[n].parent < 0 && (strcmp(name, "ROOT") == 0 || strcmp(name, "RootNode") == 0) &&

@@ -281,6 +281,7 @@ static su_status describe(const su_take *take, const su_scene_clip *clip, json_t
     bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
     bad |= json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
     bad |= json_object_set_new(meta, "object_paths", name_list(c->objects, (const char *const *)c->object_paths));
+    if (c->scene->mesh_is_node && c->B) bad |= json_object_set_new(meta, "usd_skinned", json_true());
     if (c->looks.materials)
         bad |= json_object_set_new(meta, "material_names",
                                    name_list(c->looks.materials, (const char *const *)c->looks.material_names));

@@ -379,6 +379,7 @@ su_status export_describe(su_tool *tool, job *j)
                                   .color = anim->color,
                                   .subdivision = j->set.subdivision,
                                   .over = j->set.over,
+                                  .unskin = json_is_true(json_object_get(meta, "usd_skinned")),
                                   .asset = j->set.asset,
                                   .fps = j->fps,
                                   .frame_start = j->number + (double)j->first + j->set.offset,

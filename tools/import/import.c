@@ -4,7 +4,7 @@
 
 void import_say_missing(su_tool *tool, const char *missing)
 {
-    if (missing) su_warn(tool, "what the file takes from another is left out: %s", missing);
+    if (missing && *missing) su_warn(tool, "what the file takes from another is left out: %s", missing);
 }
 
 void import_say_unread(su_tool *tool, const su_name_list *unread)

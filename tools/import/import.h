@@ -30,7 +30,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path);
 su_status import_sequence(su_tool *tool, const options *o, const char *path);
 /* Texture coordinates and colours beside the first: exports will not have them. */
 void import_say_unread(su_tool *tool, const su_name_list *unread);
-/* A file that was to be taken from; NULL: none. */
+/* A file that was to be taken from; NULL or "": none. */
 void import_say_missing(su_tool *tool, const char *missing);
 void print_scene(FILE *out, const su_scene *scene);
 

@@ -43,6 +43,7 @@ typedef struct su_cache_layout {
     const float *color;              /* (vertices,4); NULL: none */
     bool subdivision;                /* the polygons are the cage of a subdivision surface: abc and usda only */
     bool over;         /* usda: opinions over the prims of another layer, points and what moves with them */
+    bool unskin;       /* usda, over: what UsdSkel moves there is moved by it no more */
     const char *asset; /* usda: a layer below this one; NULL: none */
     double fps, frame_start,
         frame_step;        /* frame k has the number frame_start + k frame_step, its time is number / fps */

@@ -59,6 +59,15 @@ static const double *xform_of(const su_cache_layout *l, int64_t object, int64_t 
     return l->object_xform ? l->object_xform + 16 * object : NULL;
 }
 
+/* Whether two objects go to the world alike at all frames. */
+static bool moves_with(const su_cache_layout *l, int64_t a, int64_t b)
+{
+    int64_t frames = l->object_frames ? l->frames / (l->samples ? l->samples : 1) : 1;
+    for (int64_t f = 0; f < frames; f++)
+        if (memcmp(xform_of(l, a, f), xform_of(l, b, f), 16 * sizeof(double)) != 0) return false;
+    return true;
+}
+
 static su_status place(su_cache_tree *tree, const su_cache_parts *parts, int number, bool identifiers, su_error *err)
 {
     const su_cache_part *part = &parts->part[number];
@@ -80,7 +89,14 @@ static su_status place(su_cache_tree *tree, const su_cache_parts *parts, int num
         name += head(name) + 1;
         path = name - 1;
     }
-    if (at >= 0 && (l->object_xform || l->object_frames)) tree->node[at].object = part->object;
+    if (at >= 0 && (l->object_xform || l->object_frames)) {
+        /* USD's meshes have transforms of their own: beside one that goes elsewhere it gets a group for it */
+        if (!l->over && tree->node[at].object >= 0 && !moves_with(l, tree->node[at].object, part->object)) {
+            SU_TRY(add(tree, at, path + 1, "", -1, identifiers, err));
+            at = tree->count - 1;
+        }
+        tree->node[at].object = part->object;
+    }
     return add(tree, at, flat ? own : path + 1, flat ? "Shape" : "", number, identifiers, err);
 }
 
@@ -143,7 +159,7 @@ su_status su_cache_tree_create(const su_cache_layout *layout, const su_cache_par
     *tree = (su_cache_tree){.layout = layout};
     for (int i = 0; i < parts->count; i++) {
         const char *path = layout->object_paths ? layout->object_paths[parts->part[i].object] : NULL;
-        most += 2;
+        most += 3;
         for (; path && *path; path++) most += *path == '/';
     }
     su_status status = SU_OK;

@@ -75,7 +75,7 @@ static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const ch
         m->left_handed = su_usd_is(su_usd_token(su_usd_first(su_usd_find(layer, i, "orientation"))), "leftHanded");
         m->vertex = s->vertices, m->face = s->faces, m->corner = s->corners;
         s->vertices += m->points, s->faces += m->faces, s->corners += m->corners;
-        s->skinned += su_usd_find(layer, i, "primvars:skel:jointIndices") != NULL;
+        s->skinned += !su_usd_none(su_usd_first(su_usd_find(layer, i, "primvars:skel:jointIndices")));
         if (s->vertices > INT32_MAX || s->corners > INT32_MAX)
             return su_fail(err, SU_INPUT, "%s: has more vertices or corners than supple can number", path);
         u->meshes++;

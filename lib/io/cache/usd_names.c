@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct su_usd_skinned su_usd_skinned[SU_USD_SKINNED] = {{"primvars:skel:jointIndices", "int[]", false},
+                                                              {"primvars:skel:jointWeights", "float[]", false},
+                                                              {"skel:blendShapes", "token[]", true}};
+
 char *su_usd_prim_name(const char *wanted, int64_t count, char *const *taken)
 {
     size_t room = strlen(wanted) + 24;

@@ -345,6 +345,9 @@ static void print_mesh(su_usda_writer *w, int index)
             begin(w), print(w, "uniform token subsetFamily:materialBind:familyType = \"nonOverlapping\"\n");
             break;
         }
+    for (int k = 0; over && w->layout->unskin && k < SU_USD_SKINNED; k++)
+        begin(w), print(w, "%s%s %s = None\n", su_usd_skinned[k].uniform ? "uniform " : "", su_usd_skinned[k].type,
+                        su_usd_skinned[k].name);
     print_extent(w, index);
     print_samples(w, index, POINTS, "point3f[] points");
     if (w->layout->velocities) print_samples(w, index, VELOCITIES, "vector3f[] velocities");

@@ -261,6 +261,9 @@ static su_status put_prims(su_usdc_writer *w, su_error *err)
             continue;
         }
         if (!l->over) SU_GO(put_topology(w, w->prim[i], &w->parts->part[node->part], err));
+        for (int k = 0; l->over && l->unskin && k < SU_USD_SKINNED; k++)
+            set(w, w->prim[i], su_usd_skinned[k].name, su_usd_skinned[k].type, su_usd_skinned[k].uniform,
+                su_usdc_small(SU_USDC_BLOCK, 0));
         put_samples(w, w->prim[i], node->part, times);
     }
 done:

@@ -103,7 +103,8 @@ typedef struct su_scene {
     int32_t up;          /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
     double frame_rate;   /* as the file says; 0: not said */
     bool exact;          /* clips are as the file has them between keys, too: nothing of its curves was lost */
-    const char *missing; /* a file that this one takes from and that cannot be read, and why; NULL: none */
+    bool mesh_is_node;   /* USD: a mesh stands among the nodes, under its own name; else below one */
+    const char *missing; /* a file that this one takes from and that cannot be read, and why; NULL or "": none */
     su_name_list unread; /* texture coordinates and colours of meshes beside the first, which are read */
     int64_t nodes, meshes, instances, clips, materials;
     su_scene_node *node;

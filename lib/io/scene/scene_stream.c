@@ -164,6 +164,9 @@ static void move_scene(stream *s, su_scene *scene)
     move_bytes(s, &scene->up, sizeof scene->up);
     move_bytes(s, &scene->frame_rate, sizeof scene->frame_rate);
     move_bytes(s, &scene->exact, sizeof scene->exact);
+    move_bytes(s, &scene->mesh_is_node, sizeof scene->mesh_is_node);
+    if (s->out && !scene->missing) scene->missing = "";
+    move_text(s, &scene->missing);
     move_bytes(s, &scene->unread, sizeof scene->unread);
     scene->unread.text[sizeof scene->unread.text - 1] = 0;
     move_count(s, &scene->nodes);

@@ -205,6 +205,18 @@ static su_status add_faces(builder *b, int64_t prim, su_scene_mesh *mesh)
     return SU_OK;
 }
 
+/* Vertices and polygons are the file's. */
+static su_status keep_order(builder *b, su_scene_mesh *mesh)
+{
+    mesh->control_point = su_arena_alloc(b->arena, mesh->vertices, sizeof *mesh->control_point);
+    mesh->source_polygon = su_arena_alloc(b->arena, mesh->polygons, sizeof *mesh->source_polygon);
+    if (b->arena->failed) return no_memory(b);
+    for (int64_t v = 0; v < mesh->vertices; v++) mesh->control_point[v] = (int32_t)v;
+    for (int64_t f = 0; f < mesh->polygons; f++) mesh->source_polygon[f] = (int32_t)f;
+    mesh->control_points = mesh->vertices;
+    return SU_OK;
+}
+
 /* Texture coordinates at corners: each corner becomes a vertex of its own, that knows the file's. */
 static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
 {
@@ -228,28 +240,23 @@ static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
     if (!corner) return SU_OK;
     double *position = su_arena_alloc(b->arena, 3 * mesh->corners, sizeof *position);
     mesh->control_point = su_arena_alloc(b->arena, mesh->corners, sizeof *mesh->control_point);
-    mesh->source_polygon = su_arena_alloc(b->arena, mesh->polygons, sizeof *mesh->source_polygon);
     if (b->arena->failed) return no_memory(b);
-    for (int64_t f = 0; f < mesh->polygons; f++) mesh->source_polygon[f] = (int32_t)f;
     for (int64_t k = 0; k < mesh->corners; k++) {
         int32_t point = mesh->face_indices[k];
         memcpy(position + 3 * k, mesh->positions + 3 * (int64_t)point, 3 * sizeof *position);
         mesh->control_point[k] = point, mesh->face_indices[k] = (int32_t)k;
     }
-    mesh->positions = position, mesh->control_points = mesh->vertices, mesh->vertices = mesh->corners;
+    mesh->positions = position, mesh->vertices = mesh->corners;
     return SU_OK;
 }
 
 /* The file's own vertex of one of the mesh. */
-static int64_t point_of(const su_scene_mesh *mesh, int64_t vertex)
-{
-    return mesh->control_point ? mesh->control_point[vertex] : vertex;
-}
+static int64_t point_of(const su_scene_mesh *mesh, int64_t vertex) { return mesh->control_point[vertex]; }
 
 static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_mesh *mesh)
 {
     const su_usd_attribute *indices = su_usd_find(&b->layer, prim, JOINT_INDICES);
-    int64_t count, weights, own, binds, points = mesh->control_points ? mesh->control_points : mesh->vertices;
+    int64_t count, weights, own, binds, points = mesh->control_points;
     su_usd_text *joint = tokens_of(b, su_usd_find(&b->layer, prim, "skel:joints"), &own);
     double *weight = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "primvars:skel:jointWeights")), &weights);
     double *given =
@@ -308,7 +315,7 @@ static su_status add_shapes(builder *b, int64_t prim, su_scene_mesh *mesh)
     mesh->shape_defaults = su_arena_alloc(b->arena, wanted, sizeof *mesh->shape_defaults);
     mesh->shape_positions = su_arena_alloc(b->arena, wanted * 3 * mesh->vertices, sizeof *mesh->shape_positions);
     if (b->arena->failed) return no_memory(b);
-    int64_t points = mesh->control_points ? mesh->control_points : mesh->vertices;
+    int64_t points = mesh->control_points;
     for (int64_t t = 0; t < wanted; t++)
         for (int64_t i = prim + 1; i < b->layer.prims && b->layer.prim[i].parent >= prim; i++) {
             int64_t numbers, count = 0;
@@ -383,6 +390,11 @@ static bool hidden(const su_usd_layer *layer, int64_t prim)
     return false;
 }
 
+static bool is_skinned(const su_usd_layer *layer, int64_t prim)
+{
+    return !su_usd_none(su_usd_first(su_usd_find(layer, prim, JOINT_INDICES)));
+}
+
 static const skeleton *skeleton_of(const builder *b, int64_t prim)
 {
     int64_t bound = inherited(&b->layer, prim, "skel:skeleton");
@@ -393,9 +405,8 @@ static const skeleton *skeleton_of(const builder *b, int64_t prim)
 
 static su_status add_mesh(builder *b, int64_t prim)
 {
-    const skeleton *s = su_usd_find(&b->layer, prim, JOINT_INDICES) ? skeleton_of(b, prim) : NULL;
+    const skeleton *s = is_skinned(&b->layer, prim) ? skeleton_of(b, prim) : NULL;
     su_scene_mesh *mesh = &b->out->mesh[b->out->meshes];
-    double identity[16];
     int64_t numbers;
     int32_t node;
     mesh->positions = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "points")), &numbers);
@@ -406,17 +417,13 @@ static su_status add_mesh(builder *b, int64_t prim)
     mesh->vertices = numbers / 3, mesh->source_mesh = b->out->meshes;
     SU_TRY(add_faces(b, prim, mesh));
     SU_TRY(add_materials(b, prim, mesh));
+    SU_TRY(keep_order(b, mesh));
     SU_TRY(add_uv(b, prim, mesh));
     if (s) SU_TRY(add_skin(b, prim, s, mesh));
     SU_TRY(add_shapes(b, prim, mesh));
     if (su_usd_is(su_usd_token(su_usd_first(su_usd_find(&b->layer, prim, "orientation"))), "leftHanded"))
         su_polygons_turn_round(mesh->polygons, mesh->face_counts, mesh->face_indices);
-    su_affine_identity(identity); /* what a skeleton moves stands in its space, wherever the mesh does */
-    if (s)
-        node = add_node(b, mesh->name, b->node_of[s->prim], identity);
-    else
-        SU_TRY(prim_node(b, prim, &node));
-    b->node_of[prim] = node;
+    SU_TRY(prim_node(b, prim, &node)); /* what a skeleton moves stands in its space, wherever the mesh does */
     b->out->instance[b->out->instances++] = (su_scene_instance){node, (int32_t)b->out->meshes++};
     return SU_OK;
 }
@@ -607,7 +614,7 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
 {
     builder b = {.out = scene, .arena = &scene->arena};
     su_status status = su_usd_open(path, &b.layer, &b.err);
-    scene->format = "USD", scene->exact = true;
+    scene->format = "USD", scene->exact = scene->mesh_is_node = true;
     if (status == SU_OK) {
         scene->up = b.layer.up == 'Z' ? 2 : 1;
         scene->unit = b.layer.says_meters ? b.layer.meters : 0;
@@ -632,8 +639,7 @@ su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
         const su_usd_attribute *points = su_usd_find(&layer, i, "points");
         bones |= stands(&layer.prim[i], "Skeleton"), motion |= stands(&layer.prim[i], "SkelAnimation");
         mesh |= stands(&layer.prim[i], "Mesh");
-        skin |=
-            stands(&layer.prim[i], "Mesh") && su_usd_find(&layer, i, JOINT_INDICES) && !(points && points->samples > 1);
+        skin |= stands(&layer.prim[i], "Mesh") && is_skinned(&layer, i) && !(points && points->samples > 1);
     }
     if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     su_usd_close(&layer);

@@ -30,7 +30,8 @@ typedef enum su_usdc_type {
     SU_USDC_SAMPLES = 46,
     SU_USDC_DOUBLE_VECTOR = 48,
     SU_USDC_OFFSET_VECTOR = 49,
-    SU_USDC_STRING_VECTOR = 50
+    SU_USDC_STRING_VECTOR = 50,
+    SU_USDC_BLOCK = 51 /* None */
 } su_usdc_type;
 
 typedef enum su_usdc_spec {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIANT = 10, BLOCK = 51, DEEPEST = 256 }; /* a kind of spec, the type of what says None, levels of prims */
+enum { VARIANT = 10, DEEPEST = 256 }; /* a kind of spec; levels of prims */
 
 typedef struct reader {
     su_usd_layer *layer;
@@ -257,7 +257,7 @@ static su_status read_samples(reader *r, su_usd_value samples, su_usd_attribute 
         su_usd_value value = {.crate = c, .word = su_crate_number(c->at + at + 8 + 8 * k, 8)};
         double time = seconds_at(c, times + 8 + 8 * k);
         if (!isfinite(time)) return refuse(r, "a time is no number");
-        if (su_crate_type(value.word) == BLOCK) continue;
+        if (su_crate_type(value.word) == SU_USDC_BLOCK) continue;
         SU_TRY(su_usd_grow(r->layer, &attribute->sample, attribute->samples, &room, sizeof *attribute->sample, r->err));
         attribute->sample[attribute->samples++] = (su_usd_sample){time, value};
     }
@@ -278,7 +278,7 @@ static su_status read_property(reader *r, int64_t prim, const su_crate_path *p)
     *attribute = (su_usd_attribute){.type = type, .name = name, .next = layer->prim[prim].attribute};
     attribute->interpolation = token_field(c, p, "interpolation");
     layer->prim[prim].attribute = layer->attributes++;
-    if (field(c, p, "default", &value) && su_crate_type(value.word) == BLOCK)
+    if (field(c, p, "default", &value) && su_crate_type(value.word) == SU_USDC_BLOCK)
         attribute->blocked = true;
     else if (field(c, p, "default", &value) || field(c, p, "targetPaths", &value))
         attribute->value = value;
