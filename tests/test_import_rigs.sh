@@ -63,6 +63,16 @@ USD
 printf '#usda 1.0\nover "world" { over "hero" { def "walks" ( payload = @usd-motion.usda@</rig/bend> ) {} } }\n' >moves.usda
 supple import hero.usda --progress none -o hero.npz && "$python" "$here/rig_files.py" check usd hero.npz
 ok $? "a character and its motion in layers of their own, which a shot puts together"
+cat >two.usda <<'USD'
+#usda 1.0
+( metersPerUnit = 0.01 timeCodesPerSecond = 24 upAxis = "Y" subLayers = [@hero.usda@] )
+over "world" {
+    def Xform "herd" ( references = @hero.usda@</world> (offset = 5) ) { double3 xformOp:translate = (500, 0, 0) uniform token[] xformOpOrder = ["xformOp:translate"] }
+}
+USD
+supple import two.usda --list >list.txt 2>&1 && grep -q 'clips: 1' list.txt && grep -q "'walks': .* 18 frames" list.txt && grep -q "object 'tube' at /world/herd/hero/tube" list.txt &&
+    supple import two.usda --object /world/hero --end 12 --progress none -o hero.npz && "$python" "$here/rig_files.py" check usd hero.npz
+ok $? "two characters in one shot move at once; one is taken by its path"
 for format in usda usdc; do
     supple export -q --rig hero.npz --over --asset ./hero.usda -o over.$format && supple import over.$format --progress none -o over.npz >log.txt 2>&1 && ! grep -q skeleton log.txt && "$python" - <<'CHECK'
 import json

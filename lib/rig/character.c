@@ -46,19 +46,50 @@ static int is_skinned(const su_scene_mesh *mesh)
     return 0;
 }
 
-static int name_in(const char *name, const char *const *list, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(name, list[i]) == 0) return 1;
-    return 0;
-}
-
 /* An object is all meshes of one node, and has its name; nameless nodes take the name of the mesh. */
 static const char *object_name(const su_scene *scene, const su_scene_instance *at)
 {
     const char *name = scene->node[at->node].name;
     if (!name[0]) name = scene->mesh[at->mesh].name;
     return name[0] ? name : "object";
+}
+
+/* The node above that the file has: -1 also where the reader made one. */
+static int32_t above(const su_scene *scene, int32_t node)
+{
+    for (node = scene->node[node].parent; node >= 0; node = scene->node[node].parent) {
+        const char *name = scene->node[node].name;
+        bool made = scene->node[node].parent < 0 && (strcmp(name, "ROOT") == 0 || strcmp(name, "RootNode") == 0);
+        if (!made && !strstr(name, "_$AssimpFbx$_")) return node;
+    }
+    return -1;
+}
+
+/* Whether a node has the path "/group/object", or stands below what has it. */
+static bool is_below(const su_scene *scene, int32_t node, const char *path)
+{
+    for (; node >= 0; node = above(scene, node)) {
+        size_t left = strlen(path);
+        int32_t at = node;
+        for (; at >= 0; at = above(scene, at)) {
+            size_t length = strlen(scene->node[at].name);
+            if (left <= length || path[left - length - 1] != '/' ||
+                memcmp(path + left - length, scene->node[at].name, length) != 0)
+                break;
+            left -= length + 1;
+        }
+        if (at < 0 && left == 0) return true;
+    }
+    return false;
+}
+
+/* Whether a list has the name of an object, or a path that it stands at or below. */
+static bool is_named(const su_scene *scene, const su_scene_instance *at, const char *const *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(object_name(scene, at), list[i]) == 0 || (*list[i] == '/' && is_below(scene, at->node, list[i])))
+            return true;
+    return false;
 }
 
 /* The node or the nearest above it that is a joint of a skin, with weight or without; -1: none. */
@@ -71,9 +102,9 @@ static int32_t joint_above(const su_scene *scene, const uint8_t *joint, int32_t 
 static su_status check_names(const su_scene *scene, const char *const *list, int count, su_error *err)
 {
     for (int i = 0; i < count; i++) {
-        int found = 0;
-        for (int64_t k = 0; k < scene->instances; k++)
-            found |= strcmp(object_name(scene, &scene->instance[k]), list[i]) == 0;
+        bool found = false;
+        for (int64_t k = 0; k < scene->instances && !found; k++)
+            found = is_named(scene, &scene->instance[k], list + i, 1);
         if (!found) return su_fail(err, SU_INPUT, "no object is called '%s'; --list names them", list[i]);
     }
     return SU_OK;
@@ -102,7 +133,8 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         const char *name = object_name(scene, at);
         int hangs = skinned && !is_skinned(mesh);
         faces |= mesh->polygons > 0;
-        if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
+        if (mesh->polygons == 0 ||
+            (options->object_count && !is_named(scene, at, options->objects, options->object_count)))
             continue;
         if (hangs && !options->object_count && joint_above(scene, joint, at->node) < 0) { /* a floor, a prop on it */
             if (c->left_out == 0 || strcmp(c->left_out_names[c->left_out - 1], name) != 0)
@@ -116,7 +148,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         *part =
             (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
         part->carrier = carried ? joint_above(scene, joint, at->node) : -1;
-        part->rigid = carried || name_in(name, options->rigid, options->rigid_count);
+        part->rigid = carried || is_named(scene, at, options->rigid, options->rigid_count);
         c->parts++;
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
     }
@@ -327,12 +359,8 @@ static su_status name_paths(su_character *c, su_error *err)
             memcpy(end -= at, text, at);
             *--end = '/';
         }
-        for (int32_t n = part->node; n >= 0; n = scene->node[n].parent) {
+        for (int32_t n = part->node; n >= 0; n = above(scene, n)) {
             const char *name = scene->node[n].name;
-            if (scene->node[n].parent < 0 && (strcmp(name, "ROOT") == 0 || strcmp(name, "RootNode") == 0) &&
-                n != part->node)
-                break; /* made by the reader */
-            if (strstr(name, "_$AssimpFbx$_")) continue;
             at = strlen(name);
             memcpy(end -= at, name, at);
             for (size_t k = 0; k < at; k++) end[k] = end[k] == '/' ? '_' : end[k];
@@ -515,7 +543,8 @@ static su_status find_hung_body(su_character *c, const su_character_options *opt
     }
     if (joints < SU_JOINTS_OF_A_BODY || hung <= skin) return SU_OK;
     for (int64_t i = 0; i < c->parts; i++)
-        c->part[i].rigid = name_in(c->object_names[c->part[i].object], options->rigid, options->rigid_count);
+        c->part[i].rigid = is_named(c->scene, &(su_scene_instance){c->part[i].node, (int32_t)c->part[i].mesh},
+                                    options->rigid, options->rigid_count);
     c->hung = c->carried, c->carried = 0;
     return SU_OK;
 }

@@ -231,11 +231,15 @@ static su_status mark_rigid(su_sequence_take *t, const char *path, const su_sequ
     memset(rigid, 1, (size_t)anim->nbar);
     for (int64_t k = 0; k < 3 * anim->T; k++) rigid[anim->triangles[k]] = 0;
     for (int i = 0; i < options->rigid_count; i++) {
-        int64_t object = su_sequence_object(t->sequence, options->rigid[i]);
-        if (object < 0 || !anim->object_ids)
+        bool found = false;
+        for (int64_t object = 0; object < t->sequence->objects && anim->object_ids; object++) {
+            if (!su_sequence_is_object(t->sequence, object, options->rigid[i])) continue;
+            found = true;
+            for (int64_t v = 0; v < anim->N; v++)
+                if (anim->object_ids[v] == object) rigid[anim->source_vertex[v]] = 1;
+        }
+        if (!found)
             return su_fail(err, SU_INPUT, "%s: no object is called '%s'; --list names them", path, options->rigid[i]);
-        for (int64_t v = 0; v < anim->N; v++)
-            if (anim->object_ids[v] == object) rigid[anim->source_vertex[v]] = 1;
     }
     for (int64_t v = 0; v < anim->nbar; v++) any |= rigid[v], all &= rigid[v];
     if (all) return su_fail(err, SU_INPUT, "%s: every vertex is rigid: nothing is left to simulate", path);

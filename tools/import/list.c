@@ -3,6 +3,7 @@
 #include "rig/take.h"
 
 #include <math.h>
+#include <string.h>
 
 static void print_clips(FILE *out, const su_scene *scene)
 {
@@ -18,6 +19,20 @@ static void print_clips(FILE *out, const su_scene *scene)
     }
 }
 
+/* "/shot/man/body"; the end of it where it is longer. */
+static void write_path(const su_scene *scene, int32_t node, char *path, size_t room)
+{
+    size_t at = room - 1;
+    for (; node >= 0 && at > 0; node = scene->node[node].parent) {
+        size_t length = strlen(scene->node[node].name);
+        if (length + 1 > at) break;
+        memcpy(path + (at -= length), scene->node[node].name, length);
+        path[--at] = '/';
+    }
+    memmove(path, path + at, room - 1 - at);
+    path[room - 1 - at] = 0;
+}
+
 static void print_meshes(FILE *out, const su_scene *scene)
 {
     fprintf(out, "meshes: %lld\n", (long long)scene->instances);
@@ -25,10 +40,12 @@ static void print_meshes(FILE *out, const su_scene *scene)
         const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
         int64_t joints = 0;
         for (int64_t b = 0; b < mesh->bones; b++) joints += mesh->bone[b].count > 0;
-        fprintf(out, "  '%s' (object '%s'): %lld vertices, %lld polygons, %lld joints, %lld blend shapes%s%s\n",
-                mesh->name, scene->node[scene->instance[i].node].name, (long long)mesh->vertices,
-                (long long)mesh->polygons, (long long)joints, (long long)mesh->shapes, mesh->uv ? ", uv" : "",
-                mesh->color ? ", colours" : "");
+        char path[400] = "";
+        if (scene->mesh_is_node) write_path(scene, scene->instance[i].node, path, sizeof path);
+        fprintf(out, "  '%s' (object '%s'%s%s): %lld vertices, %lld polygons, %lld joints, %lld blend shapes%s%s\n",
+                mesh->name, scene->node[scene->instance[i].node].name, *path ? " at " : "", path,
+                (long long)mesh->vertices, (long long)mesh->polygons, (long long)joints, (long long)mesh->shapes,
+                mesh->uv ? ", uv" : "", mesh->color ? ", colours" : "");
         for (int64_t s = 0; s < mesh->shapes; s++) fprintf(out, "    shape '%s'\n", mesh->shape_names[s]);
     }
 }

@@ -125,13 +125,14 @@ static const su_option table[] = {
      .kind = SU_OPT_LIST,
      .target = &o.objects,
      .argument = "NAME",
-     .help = "Take only this object. May be repeated. Default: all that move with the skeleton; of a mesh sequence "
-             "all."},
+     .help = "Take only this object, or all that stands at or below a path in the file (/shot/man). May be repeated. "
+             "Default: all that move with the skeleton; of a mesh sequence all."},
     {.name = "rigid",
      .kind = SU_OPT_LIST,
      .target = &o.rigid,
      .argument = "NAME",
-     .help = "This object only follows the rig and gets no flesh (eyes, teeth). May be repeated. Meshes that hang on a "
+     .help = "This object, or what stands below a path, only follows the rig and gets no flesh (eyes, teeth). May be "
+             "repeated. Meshes that hang on a "
              "joint without skinning are rigid by themselves, unless they are most of the body."},
 };
 

@@ -265,11 +265,14 @@ void su_sequence_close(su_sequence *s)
 
 /* ---- some objects of many ---- */
 
-int64_t su_sequence_object(const su_sequence *s, const char *name)
+bool su_sequence_is_object(const su_sequence *s, int64_t object, const char *name)
 {
-    for (int64_t i = 0; i < s->objects && s->object_names; i++)
-        if (strcmp(s->object_names[i], name) == 0) return i;
-    return -1;
+    size_t length = strlen(name);
+    if (!s->object_names) return false;
+    if (strcmp(s->object_names[object], name) == 0) return true;
+    if (*name != '/' || !s->object_paths || !s->object_paths[object]) return false;
+    const char *path = s->object_paths[object];
+    return strncmp(path, name, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
 /* new_object (objects): the number of each kept object, -1 for the others. */
@@ -372,12 +375,13 @@ su_status su_sequence_keep(su_sequence *s, const char *path, int count, const ch
     SU_GO(SU_ALLOC(&new_object, s->objects, "objects", err));
     for (int64_t i = 0; i < s->objects; i++) new_object[i] = -1;
     for (int i = 0; i < count; i++) {
-        if (su_sequence_object(s, names[i]) < 0) {
+        bool found = false;
+        for (int64_t k = 0; k < s->objects; k++)
+            if (su_sequence_is_object(s, k, names[i])) new_object[k] = 0, found = true;
+        if (!found) {
             status = su_fail(err, SU_INPUT, "%s: no object is called '%s'; --list names them", path, names[i]);
             goto done;
         }
-        for (int64_t k = 0; k < s->objects; k++)
-            if (strcmp(s->object_names[k], names[i]) == 0) new_object[k] = 0;
     }
     SU_GO(keep(s, path, new_object, err));
 done:

@@ -50,11 +50,12 @@ su_status su_sequence_open(const char *path, const char *neutral, su_sequence **
 void su_sequence_close(su_sequence *sequence);
 /* Leaves only the objects that are not hidden at all times; nothing happens where none is. SU_INPUT where all are. */
 su_status su_sequence_keep_shown(su_sequence *sequence, const char *path, su_error *err);
-/* Leaves only the objects of these names, in the order of the file, and the vertices that they use: what is read from
- * now on is theirs. path: for messages. SU_INPUT where a name is not there or no face is left. */
+/* Leaves only the objects of these names, or at and below these paths, in the order of the file, and the vertices that
+ * they use: what is read from now on is theirs. path: for messages. SU_INPUT where a name is not there or no face is
+ * left. */
 su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
-/* Number of an object; -1: no object has the name. */
-int64_t su_sequence_object(const su_sequence *sequence, const char *name);
+/* Whether an object has a name, or a path "/group/object" that it stands at or below. */
+bool su_sequence_is_object(const su_sequence *sequence, int64_t object, const char *name);
 /* Transforms of the objects (objects,4,4) at a time of the sequence's clock (s), as object_xform. */
 su_status su_sequence_xforms(su_sequence *sequence, double time, double *xforms, su_error *err);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */

@@ -1,13 +1,11 @@
 #include "io/scene/usd_skel.h"
 
-#include "core/order.h"
 #include "geometry/affine.h"
-#include "geometry/mat3.h"
 #include "geometry/polygon.h"
-#include "geometry/rotation.h"
+#include "io/scene/usd_skel_internal.h"
 #include "io/usd/usd_file.h"
-#include "io/usd/usd_stage.h"
 #include "io/usd/usd_primvar.h"
+#include "io/usd/usd_stage.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_xform.h"
 
@@ -18,47 +16,8 @@
 
 #define JOINT_INDICES "primvars:skel:jointIndices"
 
-/* A Skeleton: its joints have paths, "hips/spine", and come behind those above them. */
-typedef struct skeleton {
-    int64_t prim, animation; /* prim numbers; animation -1: none is bound */
-    int64_t joints;
-    su_usd_text *joint; /* (joints) paths */
-    double *bind;       /* (joints,16) to the skeleton's space */
-    int32_t first;      /* node of the first joint; the others follow */
-} skeleton;
-
-typedef struct builder {
-    su_usd_layer layer;
-    su_scene *out;
-    su_arena *arena;
-    int64_t skeletons;
-    skeleton *skeleton;
-    int32_t *node_of; /* (prims) -1: none */
-    su_error err;
-} builder;
-
-static const char *keep_text(builder *b, su_usd_text text)
-{
-    char *out = su_arena_alloc(b->arena, text.size + 1, 1);
-    if (out) memcpy(out, text.at, (size_t)text.size);
-    return out ? out : "";
-}
-
-static su_status refuse(builder *b, int64_t prim, const char *what)
-{
-    su_usd_text name = b->layer.prim[prim].name;
-    return su_fail(&b->err, SU_INPUT, "%.*s: %s", (int)name.size, name.at, what);
-}
-
-static su_status no_memory(builder *b) { return su_fail(&b->err, SU_AGAIN, "not enough memory"); }
-
-static bool stands(const su_usd_prim *prim, const char *type)
-{
-    return prim->defined && !prim->inactive && su_usd_is(prim->type, type);
-}
-
 /* All numbers of a value; *count -1 where something else stands there. */
-static double *numbers_of(builder *b, su_usd_value value, int64_t *count)
+static double *numbers_of(su_usd_skel *b, su_usd_value value, int64_t *count)
 {
     *count = su_usd_numbers(value, 0, NULL);
     double *out = *count > 0 ? su_arena_alloc(b->arena, *count, sizeof *out) : NULL;
@@ -66,30 +25,9 @@ static double *numbers_of(builder *b, su_usd_value value, int64_t *count)
     return out;
 }
 
-static su_usd_text *tokens_of(builder *b, const su_usd_attribute *a, int64_t *count)
-{
-    su_usd_value list = su_usd_first(a), again = list;
-    su_usd_text token;
-    *count = 0;
-    while (su_usd_next_token(&list, &token)) (*count)++;
-    su_usd_text *out = su_arena_alloc(b->arena, *count, sizeof *out);
-    for (int64_t k = 0; out && k < *count && su_usd_next_token(&again, &token); k++) out[k] = token;
-    return out;
-}
-
-/* Where a relationship of a prim or of one above it points; -1: nowhere. */
-static int64_t inherited(const su_usd_layer *layer, int64_t prim, const char *name)
-{
-    su_usd_text path;
-    int64_t target;
-    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent)
-        if (su_usd_target(layer, su_usd_find(layer, at, name), &path, &target)) return target;
-    return -1;
-}
-
 /* ---- nodes ---- */
 
-static int32_t add_node(builder *b, const char *name, int32_t parent, const double local[16])
+static int32_t add_node(su_usd_skel *b, const char *name, int32_t parent, const double local[16])
 {
     su_scene *s = b->out;
     su_scene_node *node = &s->node[s->nodes];
@@ -107,7 +45,7 @@ static double first_code(const su_usd_layer *layer, int64_t prim)
 }
 
 /* The node of a prim and, before it, of those above it. */
-static su_status prim_node(builder *b, int64_t prim, int32_t *node)
+static su_status prim_node(su_usd_skel *b, int64_t prim, int32_t *node)
 {
     double local[16];
     bool reset = false;
@@ -118,12 +56,12 @@ static su_status prim_node(builder *b, int64_t prim, int32_t *node)
     }
     SU_TRY(su_usd_local_at(&b->layer, prim, first_code(&b->layer, prim), local, &reset, &b->err));
     if (!reset) SU_TRY(prim_node(b, b->layer.prim[prim].parent, &above));
-    *node = b->node_of[prim] = add_node(b, keep_text(b, b->layer.prim[prim].name), above, local);
+    *node = b->node_of[prim] = add_node(b, su_usd_skel_text(b, b->layer.prim[prim].name), above, local);
     return SU_OK;
 }
 
 /* The last part of a joint's path; the whole of it where another joint has that name. */
-static const char *joint_name(builder *b, const skeleton *s, int64_t joint)
+static const char *joint_name(su_usd_skel *b, const su_usd_skeleton *s, int64_t joint)
 {
     su_usd_text path = s->joint[joint], last = {path.at + path.size, 0};
     while (last.at > path.at && last.at[-1] != '/') last.at--, last.size++;
@@ -132,13 +70,13 @@ static const char *joint_name(builder *b, const skeleton *s, int64_t joint)
         if (k != joint && other.size >= last.size &&
             memcmp(other.at + other.size - last.size, last.at, (size_t)last.size) == 0 &&
             (other.size == last.size || other.at[other.size - last.size - 1] == '/'))
-            return keep_text(b, path);
+            return su_usd_skel_text(b, path);
     }
-    return keep_text(b, last);
+    return su_usd_skel_text(b, last);
 }
 
 /* The joint above one, by its path; -1: there is none. */
-static int64_t parent_joint(const skeleton *s, int64_t joint)
+static int64_t parent_joint(const su_usd_skeleton *s, int64_t joint)
 {
     su_usd_text path = s->joint[joint];
     while (path.size > 0 && path.at[path.size - 1] != '/') path.size--;
@@ -148,23 +86,23 @@ static int64_t parent_joint(const skeleton *s, int64_t joint)
     return -1;
 }
 
-static su_status add_skeleton(builder *b, skeleton *s)
+static su_status add_skeleton(su_usd_skel *b, su_usd_skeleton *s)
 {
     int64_t binds, rests;
     int32_t own;
-    s->joint = tokens_of(b, su_usd_find(&b->layer, s->prim, "joints"), &s->joints);
+    s->joint = su_usd_skel_tokens(b, su_usd_find(&b->layer, s->prim, "joints"), &s->joints);
     double *bind = numbers_of(b, su_usd_first(su_usd_find(&b->layer, s->prim, "bindTransforms")), &binds);
     double *rest = numbers_of(b, su_usd_first(su_usd_find(&b->layer, s->prim, "restTransforms")), &rests);
     s->bind = su_arena_alloc(b->arena, 16 * s->joints, sizeof *s->bind);
-    if (b->arena->failed) return no_memory(b);
-    if (binds != 16 * s->joints) return refuse(b, s->prim, "as many bindTransforms as joints are wanted");
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
+    if (binds != 16 * s->joints) return su_usd_skel_refuse(b, s->prim, "as many bindTransforms as joints are wanted");
     for (int64_t k = 0; k < s->joints; k++) su_usd_matrix(bind + 16 * k, s->bind + 16 * k);
     SU_TRY(prim_node(b, s->prim, &own));
     s->first = (int32_t)b->out->nodes;
     for (int64_t k = 0; k < s->joints; k++) {
         int64_t above = parent_joint(s, k);
         double local[16];
-        if (above >= k) return refuse(b, s->prim, "a joint stands before the one above it");
+        if (above >= k) return su_usd_skel_refuse(b, s->prim, "a joint stands before the one above it");
         if (rests == 16 * s->joints)
             su_usd_matrix(rest + 16 * k, local);
         else if (above < 0)
@@ -172,7 +110,7 @@ static su_status add_skeleton(builder *b, skeleton *s)
         else if (su_affine_inverse(s->bind + 16 * above, local) != 0)
             su_affine_multiply(local, s->bind + 16 * k, local);
         else
-            return refuse(b, s->prim, "a joint is bound flat");
+            return su_usd_skel_refuse(b, s->prim, "a joint is bound flat");
         add_node(b, joint_name(b, s, k), above < 0 ? own : s->first + (int32_t)above, local);
     }
     return SU_OK;
@@ -180,37 +118,39 @@ static su_status add_skeleton(builder *b, skeleton *s)
 
 /* ---- meshes ---- */
 
-static su_status whole_numbers(builder *b, int64_t prim, const char *name, double limit, int32_t **out, int64_t *count)
+static su_status whole_numbers(su_usd_skel *b, int64_t prim, const char *name, double limit, int32_t **out,
+                               int64_t *count)
 {
     double *value = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, name)), count);
     *out = su_arena_alloc(b->arena, *count > 0 ? *count : 0, sizeof **out);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     for (int64_t k = 0; k < *count; k++) {
-        if (!(value[k] >= 0 && value[k] < limit)) return refuse(b, prim, "its faces or joints cannot be read");
+        if (!(value[k] >= 0 && value[k] < limit))
+            return su_usd_skel_refuse(b, prim, "its faces or joints cannot be read");
         (*out)[k] = (int32_t)value[k];
     }
-    return *count < 0 ? refuse(b, prim, "its faces or joints cannot be read") : SU_OK;
+    return *count < 0 ? su_usd_skel_refuse(b, prim, "its faces or joints cannot be read") : SU_OK;
 }
 
-static su_status add_faces(builder *b, int64_t prim, su_scene_mesh *mesh)
+static su_status add_faces(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
 {
     int64_t corners = 0;
     SU_TRY(whole_numbers(b, prim, "faceVertexCounts", INT32_MAX, &mesh->face_counts, &mesh->polygons));
     SU_TRY(whole_numbers(b, prim, "faceVertexIndices", (double)mesh->vertices, &mesh->face_indices, &mesh->corners));
     for (int64_t f = 0; f < mesh->polygons; f++) {
-        if (mesh->face_counts[f] < 3) return refuse(b, prim, "a face has fewer than 3 corners");
+        if (mesh->face_counts[f] < 3) return su_usd_skel_refuse(b, prim, "a face has fewer than 3 corners");
         corners += mesh->face_counts[f];
     }
-    if (corners != mesh->corners) return refuse(b, prim, "faceVertexCounts and faceVertexIndices disagree");
+    if (corners != mesh->corners) return su_usd_skel_refuse(b, prim, "faceVertexCounts and faceVertexIndices disagree");
     return SU_OK;
 }
 
 /* Vertices and polygons are the file's. */
-static su_status keep_order(builder *b, su_scene_mesh *mesh)
+static su_status keep_order(su_usd_skel *b, su_scene_mesh *mesh)
 {
     mesh->control_point = su_arena_alloc(b->arena, mesh->vertices, sizeof *mesh->control_point);
     mesh->source_polygon = su_arena_alloc(b->arena, mesh->polygons, sizeof *mesh->source_polygon);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     for (int64_t v = 0; v < mesh->vertices; v++) mesh->control_point[v] = (int32_t)v;
     for (int64_t f = 0; f < mesh->polygons; f++) mesh->source_polygon[f] = (int32_t)f;
     mesh->control_points = mesh->vertices;
@@ -218,7 +158,7 @@ static su_status keep_order(builder *b, su_scene_mesh *mesh)
 }
 
 /* Texture coordinates at corners: each corner becomes a vertex of its own, that knows the file's. */
-static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
+static su_status add_uv(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
 {
     const su_usd_attribute *st = su_usd_find_uv(&b->layer, prim);
     int64_t numbers, indices = 0;
@@ -226,7 +166,7 @@ static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
     int32_t *index = NULL;
     bool corner = st && su_usd_scope(st) == 'f', vertex = st && su_usd_scope(st) == 'v';
     char name[220];
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     if (numbers <= 0 || numbers % 2 || (!corner && !vertex)) return SU_OK;
     snprintf(name, sizeof name, "%.*s:indices", (int)(st->name.size < 200 ? st->name.size : 200), st->name.at);
     if (su_usd_find(&b->layer, prim, name))
@@ -234,13 +174,13 @@ static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
     int64_t places = corner ? mesh->corners : mesh->vertices;
     if ((index ? indices : numbers / 2) != places) return SU_OK;
     mesh->uv = su_arena_alloc(b->arena, 2 * places, sizeof *mesh->uv);
-    if (!mesh->uv) return no_memory(b);
+    if (!mesh->uv) return su_usd_skel_no_memory(b);
     for (int64_t k = 0; k < places; k++)
         for (int i = 0; i < 2; i++) mesh->uv[2 * k + i] = (float)uv[2 * (index ? index[k] : k) + i];
     if (!corner) return SU_OK;
     double *position = su_arena_alloc(b->arena, 3 * mesh->corners, sizeof *position);
     mesh->control_point = su_arena_alloc(b->arena, mesh->corners, sizeof *mesh->control_point);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     for (int64_t k = 0; k < mesh->corners; k++) {
         int32_t point = mesh->face_indices[k];
         memcpy(position + 3 * k, mesh->positions + 3 * (int64_t)point, 3 * sizeof *position);
@@ -253,11 +193,11 @@ static su_status add_uv(builder *b, int64_t prim, su_scene_mesh *mesh)
 /* The file's own vertex of one of the mesh. */
 static int64_t point_of(const su_scene_mesh *mesh, int64_t vertex) { return mesh->control_point[vertex]; }
 
-static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_mesh *mesh)
+static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s, su_scene_mesh *mesh)
 {
     const su_usd_attribute *indices = su_usd_find(&b->layer, prim, JOINT_INDICES);
     int64_t count, weights, own, binds, points = mesh->control_points;
-    su_usd_text *joint = tokens_of(b, su_usd_find(&b->layer, prim, "skel:joints"), &own);
+    su_usd_text *joint = su_usd_skel_tokens(b, su_usd_find(&b->layer, prim, "skel:joints"), &own);
     double *weight = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "primvars:skel:jointWeights")), &weights);
     double *given =
         numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "primvars:skel:geomBindTransform")), &binds);
@@ -267,13 +207,13 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
     bool all_alike = indices && su_usd_is(indices->interpolation, "constant"); /* a rigid part */
     int64_t each = all_alike ? count : points ? count / points : 0;
     if (weights != count || each < 1 || (!all_alike && each * points != count))
-        return refuse(b, prim, "its joints and weights do not fit its points");
+        return su_usd_skel_refuse(b, prim, "its joints and weights do not fit its points");
     int32_t *of = su_arena_alloc(b->arena, own ? own : s->joints, sizeof *of);
     mesh->bone = su_arena_alloc(b->arena, s->joints, sizeof *mesh->bone);
     int64_t *start = su_arena_alloc(b->arena, s->joints + 1, sizeof *start);
     mesh->influence_vertex = su_arena_alloc(b->arena, each * mesh->vertices, sizeof *mesh->influence_vertex);
     mesh->influence_weight = su_arena_alloc(b->arena, each * mesh->vertices, sizeof *mesh->influence_weight);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     for (int64_t k = 0; k < (own ? own : s->joints); k++) {
         of[k] = own ? -1 : (int32_t)k;
         for (int64_t j = 0; own && j < s->joints; j++)
@@ -285,7 +225,8 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
         for (int64_t v = 0; v < mesh->vertices; v++)
             for (int64_t k = 0; k < each; k++) {
                 int64_t at = (all_alike ? 0 : each * point_of(mesh, v)) + k;
-                if (of[index[at]] < 0) return refuse(b, prim, "it names a joint that its skeleton does not have");
+                if (of[index[at]] < 0)
+                    return su_usd_skel_refuse(b, prim, "it names a joint that its skeleton does not have");
                 if (!(weight[at] > 0)) continue;
                 int64_t place = start[of[index[at]] + (pass ? 0 : 1)]++;
                 if (pass) mesh->influence_vertex[place] = (int32_t)v, mesh->influence_weight[place] = weight[at];
@@ -298,7 +239,7 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
         bone->count = start[j] - bone->first;
         if (bone->count == 0) continue;
         if (su_affine_inverse(s->bind + 16 * j, bone->inverse_bind) == 0)
-            return refuse(b, prim, "a joint is bound flat");
+            return su_usd_skel_refuse(b, prim, "a joint is bound flat");
         su_affine_multiply(bone->inverse_bind, bind, bone->inverse_bind);
         mesh->bones++;
     }
@@ -307,43 +248,43 @@ static su_status add_skin(builder *b, int64_t prim, const skeleton *s, su_scene_
 }
 
 /* BlendShape prims below the mesh, in the order of its tokens. */
-static su_status add_shapes(builder *b, int64_t prim, su_scene_mesh *mesh)
+static su_status add_shapes(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
 {
     int64_t wanted;
-    su_usd_text *token = tokens_of(b, su_usd_find(&b->layer, prim, "skel:blendShapes"), &wanted);
+    su_usd_text *token = su_usd_skel_tokens(b, su_usd_find(&b->layer, prim, "skel:blendShapes"), &wanted);
     mesh->shape_names = su_arena_alloc(b->arena, wanted, sizeof *mesh->shape_names);
     mesh->shape_defaults = su_arena_alloc(b->arena, wanted, sizeof *mesh->shape_defaults);
     mesh->shape_positions = su_arena_alloc(b->arena, wanted * 3 * mesh->vertices, sizeof *mesh->shape_positions);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     int64_t points = mesh->control_points;
     for (int64_t t = 0; t < wanted; t++)
         for (int64_t i = prim + 1; i < b->layer.prims && b->layer.prim[i].parent >= prim; i++) {
             int64_t numbers, count = 0;
             int32_t *index = NULL;
-            if (b->layer.prim[i].parent != prim || !stands(&b->layer.prim[i], "BlendShape") ||
+            if (b->layer.prim[i].parent != prim || !su_usd_skel_stands(&b->layer.prim[i], "BlendShape") ||
                 !su_usd_same(b->layer.prim[i].name, token[t]))
                 continue;
             double *offset = numbers_of(b, su_usd_first(su_usd_find(&b->layer, i, "offsets")), &numbers);
             double *moved = su_arena_alloc(b->arena, 3 * points, sizeof *moved);
             if (su_usd_find(&b->layer, i, "pointIndices"))
                 SU_TRY(whole_numbers(b, i, "pointIndices", (double)points, &index, &count));
-            if (b->arena->failed) return no_memory(b);
+            if (b->arena->failed) return su_usd_skel_no_memory(b);
             if (numbers < 0 || numbers != 3 * (index ? count : points))
-                return refuse(b, i, "its offsets do not fit its mesh");
+                return su_usd_skel_refuse(b, i, "its offsets do not fit its mesh");
             for (int64_t k = 0; k < numbers / 3; k++)
                 memcpy(moved + 3 * (index ? index[k] : k), offset + 3 * k, 3 * sizeof *moved);
             double *shape = mesh->shape_positions + 3 * mesh->vertices * mesh->shapes;
             for (int64_t v = 0; v < mesh->vertices; v++)
                 for (int c = 0; c < 3; c++)
                     shape[3 * v + c] = mesh->positions[3 * v + c] + moved[3 * point_of(mesh, v) + c];
-            mesh->shape_names[mesh->shapes++] = keep_text(b, token[t]);
+            mesh->shape_names[mesh->shapes++] = su_usd_skel_text(b, token[t]);
             break;
         }
     return SU_OK;
 }
 
 /* The material that a prim or one above it is bound to, entered by its name; -1: none, or no memory. */
-static int32_t material_of(builder *b, int64_t prim)
+static int32_t material_of(su_usd_skel *b, int64_t prim)
 {
     su_usd_text name = {0};
     int64_t target = -1;
@@ -354,22 +295,22 @@ static int32_t material_of(builder *b, int64_t prim)
     for (int64_t k = 0; k < b->out->materials; k++)
         if (su_usd_is(name, b->out->material[k].name)) return (int32_t)k;
     su_scene_material *own = &b->out->material[b->out->materials];
-    *own = (su_scene_material){.name = keep_text(b, name), .color = {0.8f, 0.8f, 0.8f, 1}, .surface = {0, 0.5f}};
+    *own = (su_scene_material){.name = su_usd_skel_text(b, name), .color = {0.8f, 0.8f, 0.8f, 1}, .surface = {0, 0.5f}};
     if (target >= 0) su_usd_surface(&b->layer, target, own->color, own->surface);
     return (int32_t)b->out->materials++;
 }
 
 /* That of the mesh for all polygons, those of its subsets for theirs. */
-static su_status add_materials(builder *b, int64_t prim, su_scene_mesh *mesh)
+static su_status add_materials(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
 {
     mesh->face_material = su_arena_alloc(b->arena, mesh->polygons, sizeof *mesh->face_material);
-    if (!mesh->face_material) return no_memory(b);
+    if (!mesh->face_material) return su_usd_skel_no_memory(b);
     int32_t own = material_of(b, prim);
     for (int64_t f = 0; f < mesh->polygons; f++) mesh->face_material[f] = own;
     for (int64_t i = prim + 1; i < b->layer.prims && b->layer.prim[i].parent >= prim; i++) {
         int64_t count;
         int32_t *face;
-        if (b->layer.prim[i].parent != prim || !stands(&b->layer.prim[i], "GeomSubset")) continue;
+        if (b->layer.prim[i].parent != prim || !su_usd_skel_stands(&b->layer.prim[i], "GeomSubset")) continue;
         if (!su_usd_find(&b->layer, i, "material:binding")) continue;
         SU_TRY(whole_numbers(b, i, "indices", (double)mesh->polygons, &face, &count));
         own = material_of(b, i);
@@ -395,25 +336,17 @@ static bool is_skinned(const su_usd_layer *layer, int64_t prim)
     return !su_usd_none(su_usd_first(su_usd_find(layer, prim, JOINT_INDICES)));
 }
 
-static const skeleton *skeleton_of(const builder *b, int64_t prim)
+static su_status add_mesh(su_usd_skel *b, int64_t prim)
 {
-    int64_t bound = inherited(&b->layer, prim, "skel:skeleton");
-    for (int64_t k = 0; k < b->skeletons; k++)
-        if (b->skeleton[k].prim == bound) return &b->skeleton[k];
-    return b->skeletons == 1 ? &b->skeleton[0] : NULL;
-}
-
-static su_status add_mesh(builder *b, int64_t prim)
-{
-    const skeleton *s = is_skinned(&b->layer, prim) ? skeleton_of(b, prim) : NULL;
+    const su_usd_skeleton *s = is_skinned(&b->layer, prim) ? su_usd_skel_of(b, prim) : NULL;
     su_scene_mesh *mesh = &b->out->mesh[b->out->meshes];
     int64_t numbers;
     int32_t node;
     mesh->positions = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "points")), &numbers);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     if (numbers == 0) return SU_OK; /* a mesh of nothing */
-    if (numbers < 0 || numbers % 3) return refuse(b, prim, "its points cannot be read");
-    mesh->name = keep_text(b, b->layer.prim[prim].name);
+    if (numbers < 0 || numbers % 3) return su_usd_skel_refuse(b, prim, "its points cannot be read");
+    mesh->name = su_usd_skel_text(b, b->layer.prim[prim].name);
     mesh->vertices = numbers / 3, mesh->source_mesh = b->out->meshes;
     SU_TRY(add_faces(b, prim, mesh));
     SU_TRY(add_materials(b, prim, mesh));
@@ -424,195 +357,52 @@ static su_status add_mesh(builder *b, int64_t prim)
     if (su_usd_is(su_usd_token(su_usd_first(su_usd_find(&b->layer, prim, "orientation"))), "leftHanded"))
         su_polygons_turn_round(mesh->polygons, mesh->face_counts, mesh->face_indices);
     SU_TRY(prim_node(b, prim, &node)); /* what a skeleton moves stands in its space, wherever the mesh does */
+    b->instance_prim[b->out->instances] = prim;
     b->out->instance[b->out->instances++] = (su_scene_instance){node, (int32_t)b->out->meshes++};
-    return SU_OK;
-}
-
-/* ---- clips ---- */
-
-/* An attribute's samples, or its one value, as keys of `size` numbers; *keys 0 where it has none. */
-static su_status read_keys(builder *b, int64_t prim, const char *name, int64_t size, double **value, double **times,
-                           int64_t *keys)
-{
-    const su_usd_attribute *a = su_usd_find(&b->layer, prim, name);
-    int64_t count = !a ? 0 : a->samples ? a->samples : !su_usd_none(a->value);
-    *keys = 0;
-    *value = su_arena_alloc(b->arena, count * size, sizeof **value);
-    *times = su_arena_alloc(b->arena, count, sizeof **times);
-    if (b->arena->failed) return no_memory(b);
-    for (int64_t k = 0; k < count; k++) {
-        su_usd_value v = a->samples ? a->sample[k].value : a->value;
-        if (su_usd_numbers(v, size, *value + size * k) != size)
-            return refuse(b, prim, "a sample has another number of joints or blend shapes");
-        (*times)[k] = a->samples ? a->sample[k].time / b->layer.codes_per_second : 0;
-    }
-    *keys = count;
-    return SU_OK;
-}
-
-/* Of keys of all joints those of one; quaternions made unit. */
-static double *keys_of(builder *b, int64_t keys, int64_t joints, int64_t joint, int width, const double *all)
-{
-    double *out = su_arena_alloc(b->arena, keys * width, sizeof *out);
-    for (int64_t k = 0; out && k < keys; k++) {
-        double length = 0;
-        memcpy(out + width * k, all + width * (joints * k + joint), (size_t)width * sizeof *out);
-        for (int i = 0; i < width; i++) length += out[width * k + i] * out[width * k + i];
-        for (int i = 0; i < width && width == 4; i++)
-            out[width * k + i] = length > 0 ? out[width * k + i] / sqrt(length) : i == 0;
-    }
-    return out;
-}
-
-static su_status add_joint_tracks(builder *b, const skeleton *s, int64_t animation, su_scene_clip *clip)
-{
-    int64_t joints;
-    su_usd_text *joint = tokens_of(b, su_usd_find(&b->layer, animation, "joints"), &joints);
-    su_scene_channel all = {0};
-    SU_TRY(read_keys(b, animation, "translations", 3 * joints, &all.translation, &all.translation_times,
-                     &all.translations));
-    SU_TRY(read_keys(b, animation, "rotations", 4 * joints, &all.rotation, &all.rotation_times, &all.rotations));
-    SU_TRY(read_keys(b, animation, "scales", 3 * joints, &all.scale, &all.scale_times, &all.scales));
-    for (int64_t k = 0; k < joints; k++)
-        for (int64_t j = 0; j < s->joints; j++) {
-            if (!su_usd_same(joint[k], s->joint[j])) continue;
-            su_scene_channel *own = &clip->channel[clip->channels++];
-            *own = all, own->node = s->first + (int32_t)j;
-            own->translation = keys_of(b, all.translations, joints, k, 3, all.translation);
-            own->rotation = keys_of(b, all.rotations, joints, k, 4, all.rotation);
-            own->scale = keys_of(b, all.scales, joints, k, 3, all.scale);
-            break;
-        }
-    return b->arena->failed ? no_memory(b) : SU_OK;
-}
-
-static su_status add_shape_tracks(builder *b, int64_t animation, su_scene_clip *clip)
-{
-    int64_t shapes, keys;
-    su_usd_text *token = tokens_of(b, su_usd_find(&b->layer, animation, "blendShapes"), &shapes);
-    double *weight, *times;
-    SU_TRY(read_keys(b, animation, "blendShapeWeights", shapes, &weight, &times, &keys));
-    for (int64_t i = 0; i < b->out->instances && keys; i++) {
-        const su_scene_mesh *mesh = &b->out->mesh[b->out->instance[i].mesh];
-        su_scene_morph_channel *own = &clip->morph_channel[clip->morph_channels];
-        if (mesh->shapes == 0) continue;
-        *own = (su_scene_morph_channel){.node = b->out->instance[i].node, .keys = keys, .shapes = mesh->shapes};
-        own->times = times;
-        own->weights = su_arena_alloc(b->arena, keys * mesh->shapes, sizeof *own->weights);
-        if (!own->weights) return no_memory(b);
-        for (int64_t k = 0; k < mesh->shapes; k++)
-            for (int64_t t = 0; t < shapes; t++)
-                for (int64_t f = 0; f < keys && su_usd_is(token[t], mesh->shape_names[k]); f++)
-                    own->weights[mesh->shapes * f + k] = weight[shapes * f + t];
-        clip->morph_channels++;
-    }
-    return SU_OK;
-}
-
-/* A prim whose own transform moves, at all of its samples. */
-static su_status add_prim_track(builder *b, int64_t prim, su_scene_clip *clip)
-{
-    const su_usd_layer *layer = &b->layer;
-    int64_t count = su_usd_xform_codes(layer, prim, NULL), kept = 0;
-    if (count == 0) return SU_OK;
-    double *code = su_arena_alloc(b->arena, count, sizeof *code);
-    su_scene_channel *own = &clip->channel[clip->channels];
-    *own = (su_scene_channel){.node = b->node_of[prim]};
-    own->translation_times = own->rotation_times = own->scale_times = su_arena_alloc(b->arena, count, sizeof(double));
-    own->translation = su_arena_alloc(b->arena, 3 * count, sizeof(double));
-    own->rotation = su_arena_alloc(b->arena, 4 * count, sizeof(double));
-    own->scale = su_arena_alloc(b->arena, 3 * count, sizeof(double));
-    if (b->arena->failed) return no_memory(b);
-    (void)su_usd_xform_codes(layer, prim, code);
-    su_sort(code, (size_t)count, sizeof *code, su_order_doubles);
-    for (int64_t k = 0; k < count; k++) {
-        double m[16], r[9];
-        bool reset;
-        if (kept && code[k] - code[kept - 1] <= SU_USD_SAME_CODE) continue;
-        SU_TRY(su_usd_local_at(layer, prim, code[k], m, &reset, &b->err));
-        su_affine_linear(m, r);
-        for (int c = 0; c < 3; c++) {
-            double size = sqrt(r[c] * r[c] + r[3 + c] * r[3 + c] + r[6 + c] * r[6 + c]);
-            own->scale[3 * kept + c] = size, own->translation[3 * kept + c] = m[4 * c + 3];
-            for (int i = 0; i < 3; i++) r[3 * i + c] /= size > 0 ? size : 1;
-        }
-        if (su_det3(r) < 0) { /* a mirror along x */
-            own->scale[3 * kept] = -own->scale[3 * kept];
-            for (int i = 0; i < 3; i++) r[3 * i] = -r[3 * i];
-        }
-        su_quaternion_of(r, own->rotation + 4 * kept);
-        code[kept] = code[k], own->translation_times[kept++] = code[k] / layer->codes_per_second;
-    }
-    own->translations = own->rotations = own->scales = kept;
-    clip->channels++;
-    return SU_OK;
-}
-
-/* Of an animation the skeletons that it is bound to; one that none is bound to moves the only one. animation -1: what
- * moves without. */
-static su_status add_clip(builder *b, int64_t animation)
-{
-    su_scene_clip *clip = &b->out->clip[b->out->clips];
-    int64_t channels = b->out->nodes;
-    bool bound = false;
-    for (int64_t k = 0; k < b->skeletons; k++) bound |= b->skeleton[k].animation == animation;
-    *clip = (su_scene_clip){.name = animation < 0 ? "animation" : keep_text(b, b->layer.prim[animation].name)};
-    clip->channel = su_arena_alloc(b->arena, channels, sizeof *clip->channel);
-    clip->morph_channel = su_arena_alloc(b->arena, b->out->instances, sizeof *clip->morph_channel);
-    if (b->arena->failed) return no_memory(b);
-    for (int64_t k = 0; k < b->skeletons && animation >= 0; k++)
-        if (bound ? b->skeleton[k].animation == animation : b->skeletons == 1)
-            SU_TRY(add_joint_tracks(b, &b->skeleton[k], animation, clip));
-    if (animation >= 0) SU_TRY(add_shape_tracks(b, animation, clip));
-    for (int64_t i = 0; i < b->layer.prims; i++)
-        if (b->node_of[i] >= 0) SU_TRY(add_prim_track(b, i, clip));
-    if (clip->channels + clip->morph_channels == 0) return SU_OK;
-    if (su_scene_measure_clip(clip, b->arena)) return no_memory(b);
-    b->out->clips++;
     return SU_OK;
 }
 
 /* ---- the layer ---- */
 
-static su_status read_layer(builder *b)
+static su_status read_layer(su_usd_skel *b)
 {
     su_scene *s = b->out;
     int64_t prims = b->layer.prims, meshes = 0, animations = 0, bindings = 0, nodes = prims;
     for (int64_t i = 0; i < prims; i++) {
-        b->skeletons += stands(&b->layer.prim[i], "Skeleton");
-        meshes += stands(&b->layer.prim[i], "Mesh"), bindings += su_usd_find(&b->layer, i, "material:binding") != NULL;
-        animations += stands(&b->layer.prim[i], "SkelAnimation");
+        b->skeletons += su_usd_skel_stands(&b->layer.prim[i], "Skeleton");
+        meshes += su_usd_skel_stands(&b->layer.prim[i], "Mesh"),
+            bindings += su_usd_find(&b->layer, i, "material:binding") != NULL;
+        animations += su_usd_skel_stands(&b->layer.prim[i], "SkelAnimation");
     }
     b->skeleton = su_arena_alloc(b->arena, b->skeletons, sizeof *b->skeleton);
     b->node_of = su_arena_alloc(b->arena, prims, sizeof *b->node_of);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     b->skeletons = 0;
     for (int64_t i = 0; i < prims; i++) {
         int64_t joints;
         b->node_of[i] = -1;
-        if (!stands(&b->layer.prim[i], "Skeleton")) continue;
-        (void)tokens_of(b, su_usd_find(&b->layer, i, "joints"), &joints);
+        if (!su_usd_skel_stands(&b->layer.prim[i], "Skeleton")) continue;
+        (void)su_usd_skel_tokens(b, su_usd_find(&b->layer, i, "joints"), &joints);
         nodes += joints;
         b->skeleton[b->skeletons++] =
-            (skeleton){.prim = i, .animation = inherited(&b->layer, i, "skel:animationSource")};
+            (su_usd_skeleton){.prim = i, .animation = su_usd_skel_inherited(&b->layer, i, "skel:animationSource")};
     }
     s->node = su_arena_alloc(b->arena, nodes + meshes, sizeof *s->node);
     s->mesh = su_arena_alloc(b->arena, meshes, sizeof *s->mesh);
     s->instance = su_arena_alloc(b->arena, meshes, sizeof *s->instance);
+    b->instance_prim = su_arena_alloc(b->arena, meshes, sizeof *b->instance_prim);
     s->clip = su_arena_alloc(b->arena, animations + 1, sizeof *s->clip);
     s->material = su_arena_alloc(b->arena, bindings, sizeof *s->material);
-    if (b->arena->failed) return no_memory(b);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     for (int64_t k = 0; k < b->skeletons; k++) SU_TRY(add_skeleton(b, &b->skeleton[k]));
     for (int64_t i = 0; i < prims; i++)
-        if (stands(&b->layer.prim[i], "Mesh") && !hidden(&b->layer, i)) SU_TRY(add_mesh(b, i));
-    for (int64_t i = 0; i < prims; i++)
-        if (stands(&b->layer.prim[i], "SkelAnimation")) SU_TRY(add_clip(b, i));
-    return animations ? SU_OK : add_clip(b, -1);
+        if (su_usd_skel_stands(&b->layer.prim[i], "Mesh") && !hidden(&b->layer, i)) SU_TRY(add_mesh(b, i));
+    return su_usd_skel_clips(b);
 }
 
 int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t message_size)
 {
-    builder b = {.out = scene, .arena = &scene->arena};
+    su_usd_skel b = {.out = scene, .arena = &scene->arena};
     su_status status = su_usd_open(path, &b.layer, &b.err);
     scene->format = "USD", scene->exact = scene->mesh_is_node = true;
     if (status == SU_OK) {
@@ -620,9 +410,9 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
         scene->unit = b.layer.says_meters ? b.layer.meters : 0;
         scene->frame_rate = b.layer.codes_per_second;
         if (b.layer.missing)
-            scene->missing = keep_text(&b, (su_usd_text){b.layer.missing, (int64_t)strlen(b.layer.missing)});
+            scene->missing = su_usd_skel_text(&b, (su_usd_text){b.layer.missing, (int64_t)strlen(b.layer.missing)});
         status = read_layer(&b);
-        if (status == SU_OK && b.layer.no_memory) status = no_memory(&b);
+        if (status == SU_OK && b.layer.no_memory) status = su_usd_skel_no_memory(&b);
     }
     if (status != SU_OK) snprintf(message, message_size, "%s", b.err.text);
     if (status == SU_AGAIN) scene->arena.failed = true; /* of the layer's memory, too */
@@ -637,9 +427,10 @@ su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
     su_status status = su_usd_open(path, &layer, err);
     for (int64_t i = 0; i < layer.prims && status == SU_OK; i++) {
         const su_usd_attribute *points = su_usd_find(&layer, i, "points");
-        bones |= stands(&layer.prim[i], "Skeleton"), motion |= stands(&layer.prim[i], "SkelAnimation");
-        mesh |= stands(&layer.prim[i], "Mesh");
-        skin |= stands(&layer.prim[i], "Mesh") && is_skinned(&layer, i) && !(points && points->samples > 1);
+        bones |= su_usd_skel_stands(&layer.prim[i], "Skeleton"),
+            motion |= su_usd_skel_stands(&layer.prim[i], "SkelAnimation");
+        mesh |= su_usd_skel_stands(&layer.prim[i], "Mesh");
+        skin |= su_usd_skel_stands(&layer.prim[i], "Mesh") && is_skinned(&layer, i) && !(points && points->samples > 1);
     }
     if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     su_usd_close(&layer);
