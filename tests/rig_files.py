@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-bare, usd-motion
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -506,9 +506,12 @@ def usd(rig):
     shape = animated = ""
     if rig.shape is not None:
         moved = np.flatnonzero(abs(rig.shape).max(1))
-        shape = 'uniform token[] skel:blendShapes = ["bulge"]\nrel skel:blendShapeTargets = </rig/tube/bulge>\n' \
-            'def BlendShape "bulge"\n{\nuniform vector3f[] offsets = %s\nuniform int[] pointIndices = %s\n}\n' % (tuples(rig.shape[moved]), plain(moved))
-        animated = 'uniform token[] blendShapes = ["other", "bulge"]\n' + samples("float[]", "blendShapeWeights", ["[0, %.17g]" % w for w in rig.shape_weight])
+        half = "uniform vector3f[] inbetweens:half = %s ( weight = 0.4 )\n" % tuples(-0.5 * rig.shape[moved]) if rig.between else ""
+        still = 'def BlendShape "rest"\n{\nuniform vector3f[] offsets = %s\n}\n' % tuples(rig.still) if rig.between else ""      # of another name than its token
+        shape = 'uniform token[] skel:blendShapes = ["bulge"%s]\nrel skel:blendShapeTargets = [<bulge>, <../tube/rest>]\n' \
+            'def BlendShape "bulge"\n{\n%suniform vector3f[] offsets = %s\nuniform int[] pointIndices = %s\n}\n%s' % (
+                ', "still"' if rig.between else "", half, tuples(rig.shape[moved]), plain(moved), still)
+        animated = 'uniform token[] blendShapes = ["other", "bulge", "still"]\n' + samples("float[]", "blendShapeWeights", ["[0, %.17g, 0.3]" % w for w in rig.shape_weight])
     corners = np.array(rig.quads).ravel()
     text = """#usda 1.0
 (

@@ -7,7 +7,7 @@ cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points
 need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-sparse fbx-cubic fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes; do
+for kind in fbx-sparse fbx-cubic fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes usd-shapes-between; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     usd*) file=$kind.usda clip=bend ;;
@@ -63,6 +63,16 @@ USD
 printf '#usda 1.0\nover "world" { over "hero" { def "walks" ( payload = @usd-motion.usda@</rig/bend> ) {} } }\n' >moves.usda
 supple import hero.usda --progress none -o hero.npz && "$python" "$here/rig_files.py" check usd hero.npz
 ok $? "a character and its motion in layers of their own, which a shot puts together"
+cat >set.usda <<'USD'
+#usda 1.0
+( metersPerUnit = 0.01 timeCodesPerSecond = 24 upAxis = "Y" subLayers = [@hero.usda@] )
+def Mesh "floor" { point3f[] points = [(-90, 0, -90), (90, 0, -90), (90, 0, 90), (-90, 0, 90)] int[] faceVertexCounts = [4] int[] faceVertexIndices = [3, 2, 1, 0] }
+USD
+supple import set.usda --progress none -o set.npz >log.txt 2>&1 && grep -q floor log.txt && "$python" "$here/rig_files.py" check usd set.npz
+ok $? "a floor beside the character, at the top of the stage"
+sed 's/def SkelRoot "rig".*/&\n/; s/    rel skel:skeleton = <.*/&\n    uniform token primvars:skel:skinningMethod = "dualQuaternion"/' usd-bare.usda >dual.usda
+supple import dual.usda --clip usd-motion.usda --progress none -o dual.npz >log.txt 2>&1 && "$python" "$here/rig_files.py" check usd dual.npz dqs && grep -q "skins blend dual quaternions" log.txt
+ok $? "dual quaternions, as the root of the character says"
 cat >two.usda <<'USD'
 #usda 1.0
 ( metersPerUnit = 0.01 timeCodesPerSecond = 24 upAxis = "Y" subLayers = [@hero.usda@] )

@@ -76,7 +76,7 @@ static bool leads_to(const char *path, const char *name, const char *target)
 {
     su_usd_text last;
     int64_t prim = -1;
-    return su_usd_target(&stage, attribute_of(path, name), &last, &prim) && prim == (target ? prim_of(target) : -1);
+    return su_usd_target(&stage, attribute_of(path, name), 0, &last, &prim) && prim == (target ? prim_of(target) : -1);
 }
 
 static void each_kind_of_opinion(void **state)

@@ -23,7 +23,7 @@ static void print_clips(FILE *out, const su_scene *scene)
 static void write_path(const su_scene *scene, int32_t node, char *path, size_t room)
 {
     size_t at = room - 1;
-    for (; node >= 0 && at > 0; node = scene->node[node].parent) {
+    for (; node > 0 && at > 0; node = scene->node[node].parent) { /* 0 is the scene */
         size_t length = strlen(scene->node[node].name);
         if (length + 1 > at) break;
         memcpy(path + (at -= length), scene->node[node].name, length);

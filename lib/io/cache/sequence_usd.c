@@ -252,7 +252,7 @@ static su_status material_of(su_sequence *s, const su_usd_layer *layer, int64_t 
     su_usd_text name;
     int64_t at, before = s->looks.materials;
     *index = -1;
-    if (!su_usd_target(layer, su_usd_find(layer, prim, "material:binding"), &name, &at)) return SU_OK;
+    if (!su_usd_target(layer, su_usd_find(layer, prim, "material:binding"), 0, &name, &at)) return SU_OK;
     char *own = copy(name);
     if (!own) return su_fail(err, SU_AGAIN, "out of memory for a material");
     su_status status = su_looks_material(&s->looks, own, index, err);

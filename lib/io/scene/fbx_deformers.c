@@ -317,17 +317,18 @@ static void read_channels(const listing *l, int64_t blend, su_fbx_mesh *out)
         if (!more) return;
         out->channel = more;
         su_fbx_channel *made = &more[out->channels++];
-        *made = (su_fbx_channel){.weight = isfinite(c->percent) ? 0.01 * c->percent : 0.0};
+        *made = (su_fbx_channel){.mix.weight = isfinite(c->percent) ? 0.01 * c->percent : 0.0};
+        su_shape_channel *mix = &made->mix;
         int64_t shape = -1;
         const object *only = NULL;
-        for (object *next; (next = next_child(l, c->id, GEOMETRY, &shape)); made->shapes++) only = next;
-        made->full = su_arena_alloc(l->arena, made->shapes, sizeof *made->full);
-        for (int64_t k = 0; made->full && k < made->shapes; k++) {
+        for (object *next; (next = next_child(l, c->id, GEOMETRY, &shape)); mix->shapes++) only = next;
+        mix->full = su_arena_alloc(l->arena, mix->shapes, sizeof *mix->full);
+        for (int64_t k = 0; mix->full && k < mix->shapes; k++) {
             /* without numbers that rise, shapes lie at equal distances */
-            made->full[k] = (double)(k + 1) / (double)made->shapes;
-            if (c->full && c->fulls == made->shapes && isfinite(c->full[k])) made->full[k] = 0.01 * c->full[k];
+            mix->full[k] = (double)(k + 1) / (double)mix->shapes;
+            if (c->full && c->fulls == mix->shapes && isfinite(c->full[k])) mix->full[k] = 0.01 * c->full[k];
         }
-        if (made->shapes == 1 && c->full && only->point && c->fulls == only->points && c->fulls > 1) {
+        if (mix->shapes == 1 && c->full && only->point && c->fulls == only->points && c->fulls > 1) {
             made->points = c->fulls, made->point = only->point, made->part = c->full;
             for (int64_t k = 0; k < made->points; k++) made->part[k] = isfinite(c->full[k]) ? 0.01 * c->full[k] : 1.0;
         }
@@ -367,34 +368,4 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
         more[count++] = made;
     }
     return arena->failed ? 0 : count;
-}
-
-void su_fbx_shape_shares(const su_fbx_channel *c, double weight, double *share)
-{
-    /* The two next to the weight, the neutral shape at 0 among them; beyond the last, the last two go on, and where no
-     * shape lies on the weight's side of 0, the first of the other side does. */
-    int64_t low = -1, high = -1, first = -1; /* -1: the neutral shape */
-    for (int64_t k = 0; k < c->shapes; k++) {
-        double full = c->full[k];
-        share[k] = 0.0;
-        if (full != 0.0 && (full > 0.0) != (weight > 0.0) && (first < 0 || fabs(full) < fabs(c->full[first])))
-            first = k;
-    }
-    for (;;) { /* away from 0 */
-        int64_t next = -1;
-        for (int64_t k = 0; k < c->shapes; k++) {
-            double full = c->full[k];
-            if (full == 0.0 || (full > 0.0) != (weight > 0.0) || (high >= 0 && fabs(full) <= fabs(c->full[high])))
-                continue;
-            if (next < 0 || fabs(full) < fabs(c->full[next])) next = k;
-        }
-        if (next < 0) break;
-        low = high, high = next;
-        if (fabs(c->full[high]) >= fabs(weight)) break;
-    }
-    if (high < 0) high = first;
-    if (high < 0) return;
-    double low_at = low < 0 ? 0.0 : c->full[low], t = (weight - low_at) / (c->full[high] - low_at);
-    share[high] = t;
-    if (low >= 0) share[low] = 1.0 - t;
 }

@@ -4,16 +4,14 @@
 #define SU_IO_FBX_DEFORMERS_H
 
 #include "io/scene/scene.h"
+#include "io/scene/shape_channels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* One weight, and the shapes that it goes through: shape k is whole at full[k], and in between the nearest two mix. */
 typedef struct su_fbx_channel {
-    double weight; /* where no curve sets it; 1 is 100 per cent */
-    int64_t shapes;
-    double *full; /* (shapes) */
+    su_shape_channel mix;
     /* Blender's groups of vertices on a shape: how much of its one shape the file's own vertices take, 1 where they are
      * not here. */
     int64_t points;
@@ -40,9 +38,6 @@ typedef struct su_fbx_mesh {
 /* The meshes of a file that are bound or have shapes, from the arena; returns how many. *inherit: the InheritType of
  * models that say none; -1: the file does not say. */
 int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fbx_mesh **meshes, int32_t *inherit);
-
-/* The share of each shape of a channel at a weight. */
-void su_fbx_shape_shares(const su_fbx_channel *channel, double weight, double *share);
 
 /* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
  * down to NAME. */

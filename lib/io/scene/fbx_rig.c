@@ -43,54 +43,6 @@ static void bind_mesh(const su_scene *scene, int32_t node, su_scene_mesh *mesh, 
         }
 }
 
-/* Keys of channels become keys of shapes, with further ones where a channel passes a shape between two keys. */
-static int mix_shapes(su_scene *scene, su_scene_morph_channel *c, const su_fbx_mesh *mesh, int64_t shapes)
-{
-    int64_t most = c->keys, n = mesh->channels;
-    for (int64_t k = 0; k < n; k++) most += (c->keys - 1) * (mesh->channel[k].shapes + 1);
-    double *times = su_arena_alloc(&scene->arena, most, sizeof *times);
-    double *weights = su_arena_alloc(&scene->arena, most * shapes, sizeof *weights);
-    double *cuts = su_arena_alloc(&scene->arena, most + 2, sizeof *cuts); /* of one stretch, as parts of it */
-    if (!times || !weights || !cuts) return 1;
-    int64_t keys = 0;
-    for (int64_t i = 0; i < c->keys; i++) {
-        const double *a = c->weights + i * c->shapes, *b = i + 1 < c->keys ? a + c->shapes : a;
-        int64_t count = 0;
-        cuts[count++] = 0.0;
-        for (int64_t k = 0; k < n && k < c->shapes; k++)
-            for (int64_t s = -1; s < mesh->channel[k].shapes; s++) {
-                double cut = ((s < 0 ? 0.0 : mesh->channel[k].full[s]) - a[k]) / (b[k] - a[k]);
-                int64_t at = count;
-                if (!(cut > 1e-9 && cut < 1.0 - 1e-9)) continue;
-                while (at > 0 && cuts[at - 1] > cut) cuts[at] = cuts[at - 1], at--;
-                if (at > 0 && cut - cuts[at - 1] < 1e-9) { /* another channel's, too */
-                    memmove(cuts + at, cuts + at + 1, (size_t)(count - at) * sizeof *cuts);
-                    continue;
-                }
-                cuts[at] = cut, count++;
-            }
-        for (int64_t j = 0; j < count; j++, keys++) {
-            double *out = weights + keys * shapes;
-            times[keys] = i + 1 < c->keys ? c->times[i] + cuts[j] * (c->times[i + 1] - c->times[i]) : c->times[i];
-            for (int64_t k = 0; k < n; out += mesh->channel[k++].shapes)
-                su_fbx_shape_shares(&mesh->channel[k],
-                                    k < c->shapes ? a[k] + cuts[j] * (b[k] - a[k]) : mesh->channel[k].weight, out);
-        }
-    }
-    c->keys = keys, c->times = times, c->weights = weights, c->shapes = shapes;
-    return 0;
-}
-
-/* Shapes between are called after their channel and where they are whole, in per cent: smile@50. */
-static void name_between(su_scene *scene, const char **name, double full)
-{
-    size_t room = strlen(*name) + 32;
-    char *made = su_arena_alloc(&scene->arena, (int64_t)room, 1);
-    if (!made) return;
-    snprintf(made, room, "%s@%.4g", *name, 100.0 * full);
-    *name = made;
-}
-
 /* Takes of a shape what its vertices take. */
 static int part_shape(su_scene *scene, su_scene_mesh *mesh, int64_t shape, const su_fbx_channel *channel)
 {
@@ -115,17 +67,22 @@ static int set_shapes(su_scene *scene, int32_t node, su_scene_mesh *mesh, const 
 {
     int64_t shapes = 0;
     bool mixed = false;
+    su_shape_channel *mixes = su_arena_alloc(&scene->arena, file->channels, sizeof *mixes);
+    if (!mixes) return 1;
     for (int64_t k = 0; k < file->channels; k++) {
         const su_fbx_channel *channel = &file->channel[k];
-        if (shapes + channel->shapes <= mesh->shapes)
-            su_fbx_shape_shares(channel, channel->weight, mesh->shape_defaults + shapes);
-        for (int64_t s = 0; s < channel->shapes && shapes + s < mesh->shapes && channel->shapes > 1; s++)
-            if (channel->full[s] != 1.0) name_between(scene, &mesh->shape_names[shapes + s], channel->full[s]);
+        if (shapes + channel->mix.shapes <= mesh->shapes)
+            su_shape_shares(&channel->mix, channel->mix.weight, mesh->shape_defaults + shapes);
+        for (int64_t s = 0; s < channel->mix.shapes && shapes + s < mesh->shapes && channel->mix.shapes > 1; s++)
+            if (channel->mix.full[s] != 1.0)
+                mesh->shape_names[shapes + s] =
+                    su_shape_between(&scene->arena, mesh->shape_names[shapes + s], channel->mix.full[s]);
         if (channel->points > 0 && shapes < mesh->shapes && mesh->control_point &&
             part_shape(scene, mesh, shapes, channel))
             return 1;
-        shapes += channel->shapes;
-        mixed |= channel->shapes != 1 || channel->full[0] != 1.0;
+        shapes += channel->mix.shapes;
+        mixed |= channel->mix.shapes != 1 || channel->mix.full[0] != 1.0;
+        mixes[k] = channel->mix;
     }
     if (shapes != mesh->shapes) return 0;
     for (int64_t c = 0; c < scene->clips; c++)
@@ -133,8 +90,8 @@ static int set_shapes(su_scene *scene, int32_t node, su_scene_mesh *mesh, const 
             su_scene_morph_channel *channel = &scene->clip[c].morph_channel[k];
             if (channel->node != node || channel->shapes > file->channels) continue;
             for (int64_t i = 0; i < channel->keys * channel->shapes; i++)
-                if (isnan(channel->weights[i])) channel->weights[i] = file->channel[i % channel->shapes].weight;
-            if (mixed && mix_shapes(scene, channel, file, shapes)) return 1;
+                if (isnan(channel->weights[i])) channel->weights[i] = mixes[i % channel->shapes].weight;
+            if (mixed && su_shape_mix_keys(&scene->arena, file->channels, mixes, shapes, channel)) return 1;
         }
     return 0;
 }

@@ -113,7 +113,7 @@ su_status su_scene_check(const su_scene *scene, su_error *err)
 {
     if (scene->nodes < 1 || !scene->instance) return su_fail(err, SU_INPUT, "the file holds no scene");
     for (int64_t i = 0; i < scene->nodes; i++) {
-        if (scene->node[i].parent >= i || scene->node[i].parent < -1)
+        if (scene->node[i].parent >= i || scene->node[i].parent < (i > 0 ? 0 : -1))
             return su_fail(err, SU_INPUT, "the node tree is broken");
         if (!is_affine(scene->node[i].local))
             return su_fail(err, SU_INPUT, "node '%s' has a transform that is not affine or not finite",

@@ -16,7 +16,7 @@ typedef enum su_inherit { SU_INHERIT_ALL, SU_INHERIT_NOT_PARENT, SU_INHERIT_APAR
 
 typedef struct su_scene_node {
     const char *name;
-    int32_t parent;   /* an earlier node; -1: root */
+    int32_t parent;   /* an earlier node; -1: the first, which is the scene itself or its only root */
     int32_t inherit;  /* su_inherit */
     int32_t links;    /* nodes right above that stand for this one, too (assimp splits nodes of FBX) */
     double local[16]; /* to the parent, in the node pose, before what inherit says */

@@ -49,9 +49,9 @@ static su_status prim_node(su_usd_skel *b, int64_t prim, int32_t *node)
 {
     double local[16];
     bool reset = false;
-    int32_t above = -1;
+    int32_t above = 0; /* the stage */
     if (prim < 0 || b->node_of[prim] >= 0) {
-        *node = prim < 0 ? -1 : b->node_of[prim];
+        *node = prim < 0 ? 0 : b->node_of[prim];
         return SU_OK;
     }
     SU_TRY(su_usd_local_at(&b->layer, prim, first_code(&b->layer, prim), local, &reset, &b->err));
@@ -190,9 +190,6 @@ static su_status add_uv(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
     return SU_OK;
 }
 
-/* The file's own vertex of one of the mesh. */
-static int64_t point_of(const su_scene_mesh *mesh, int64_t vertex) { return mesh->control_point[vertex]; }
-
 static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s, su_scene_mesh *mesh)
 {
     const su_usd_attribute *indices = su_usd_find(&b->layer, prim, JOINT_INDICES);
@@ -224,7 +221,7 @@ static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t v = 0; v < mesh->vertices; v++)
             for (int64_t k = 0; k < each; k++) {
-                int64_t at = (all_alike ? 0 : each * point_of(mesh, v)) + k;
+                int64_t at = (all_alike ? 0 : each * mesh->control_point[v]) + k;
                 if (of[index[at]] < 0)
                     return su_usd_skel_refuse(b, prim, "it names a joint that its skeleton does not have");
                 if (!(weight[at] > 0)) continue;
@@ -247,39 +244,96 @@ static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s
     return SU_OK;
 }
 
-/* BlendShape prims below the mesh, in the order of its tokens. */
-static su_status add_shapes(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
+/* The BlendShape that a mesh has for a token: that which it points to, else one below it of that name; -1: none. */
+static int64_t blend_shape(const su_usd_skel *b, int64_t prim, int64_t number, su_usd_text token)
 {
-    int64_t wanted;
-    su_usd_text *token = su_usd_skel_tokens(b, su_usd_find(&b->layer, prim, "skel:blendShapes"), &wanted);
-    mesh->shape_names = su_arena_alloc(b->arena, wanted, sizeof *mesh->shape_names);
-    mesh->shape_defaults = su_arena_alloc(b->arena, wanted, sizeof *mesh->shape_defaults);
-    mesh->shape_positions = su_arena_alloc(b->arena, wanted * 3 * mesh->vertices, sizeof *mesh->shape_positions);
+    su_usd_text name;
+    int64_t target = -1;
+    (void)su_usd_target(&b->layer, su_usd_find(&b->layer, prim, "skel:blendShapeTargets"), number, &name, &target);
+    if (target >= 0 && su_usd_skel_stands(&b->layer.prim[target], "BlendShape")) return target;
+    for (int64_t i = prim + 1; i < b->layer.prims && b->layer.prim[i].parent >= prim; i++)
+        if (b->layer.prim[i].parent == prim && su_usd_skel_stands(&b->layer.prim[i], "BlendShape") &&
+            su_usd_same(b->layer.prim[i].name, token))
+            return i;
+    return -1;
+}
+
+/* Whether an attribute of a BlendShape is an inbetween, "inbetweens:NAME" with a weight. */
+static bool is_inbetween(const su_usd_attribute *a, double *weight)
+{
+    static const char begin[] = "inbetweens:";
+    int64_t length = (int64_t)sizeof begin - 1;
+    return a->name.size > length && memcmp(a->name.at, begin, (size_t)length) == 0 &&
+           !memchr(a->name.at + length, ':', (size_t)(a->name.size - length)) &&
+           su_usd_numbers(a->weight, 1, weight) == 1 && *weight != 0 && *weight != 1;
+}
+
+/* One shape more of a mesh: its points moved by the offsets. index (count): of points; NULL: of all. */
+static su_status add_shape(su_usd_skel *b, int64_t shape, su_usd_value offsets, const int32_t *index, int64_t count,
+                           su_scene_mesh *mesh)
+{
+    int64_t numbers, points = mesh->control_points;
+    double *offset = numbers_of(b, offsets, &numbers);
+    double *moved = su_arena_alloc(b->arena, 3 * points, sizeof *moved);
     if (b->arena->failed) return su_usd_skel_no_memory(b);
-    int64_t points = mesh->control_points;
-    for (int64_t t = 0; t < wanted; t++)
-        for (int64_t i = prim + 1; i < b->layer.prims && b->layer.prim[i].parent >= prim; i++) {
-            int64_t numbers, count = 0;
-            int32_t *index = NULL;
-            if (b->layer.prim[i].parent != prim || !su_usd_skel_stands(&b->layer.prim[i], "BlendShape") ||
-                !su_usd_same(b->layer.prim[i].name, token[t]))
-                continue;
-            double *offset = numbers_of(b, su_usd_first(su_usd_find(&b->layer, i, "offsets")), &numbers);
-            double *moved = su_arena_alloc(b->arena, 3 * points, sizeof *moved);
-            if (su_usd_find(&b->layer, i, "pointIndices"))
-                SU_TRY(whole_numbers(b, i, "pointIndices", (double)points, &index, &count));
-            if (b->arena->failed) return su_usd_skel_no_memory(b);
-            if (numbers < 0 || numbers != 3 * (index ? count : points))
-                return su_usd_skel_refuse(b, i, "its offsets do not fit its mesh");
-            for (int64_t k = 0; k < numbers / 3; k++)
-                memcpy(moved + 3 * (index ? index[k] : k), offset + 3 * k, 3 * sizeof *moved);
-            double *shape = mesh->shape_positions + 3 * mesh->vertices * mesh->shapes;
-            for (int64_t v = 0; v < mesh->vertices; v++)
-                for (int c = 0; c < 3; c++)
-                    shape[3 * v + c] = mesh->positions[3 * v + c] + moved[3 * point_of(mesh, v) + c];
-            mesh->shape_names[mesh->shapes++] = su_usd_skel_text(b, token[t]);
-            break;
-        }
+    if (numbers < 0 || (numbers > 0 && numbers != 3 * (index ? count : points))) /* of none: normals alone turn */
+        return su_usd_skel_refuse(b, shape, "its offsets do not fit its mesh");
+    for (int64_t k = 0; k < numbers / 3; k++)
+        memcpy(moved + 3 * (index ? index[k] : k), offset + 3 * k, 3 * sizeof *moved);
+    double *to = mesh->shape_positions + 3 * mesh->vertices * mesh->shapes++;
+    for (int64_t v = 0; v < mesh->vertices; v++)
+        for (int c = 0; c < 3; c++) to[3 * v + c] = mesh->positions[3 * v + c] + moved[3 * mesh->control_point[v] + c];
+    return SU_OK;
+}
+
+/* A BlendShape's inbetweens, and behind them the shape itself. */
+static su_status add_channel(su_usd_skel *b, int64_t shape, su_usd_text token, su_scene_mesh *mesh,
+                             su_shape_channel *channel)
+{
+    const su_usd_layer *layer = &b->layer;
+    const char *name = su_usd_skel_text(b, token);
+    int64_t count = 0;
+    int32_t *index = NULL;
+    double weight;
+    if (su_usd_find(layer, shape, "pointIndices"))
+        SU_TRY(whole_numbers(b, shape, "pointIndices", (double)mesh->control_points, &index, &count));
+    if (count == 0) index = NULL; /* all of them */
+    for (int64_t i = layer->prim[shape].attribute; i >= 0; i = layer->attribute[i].next) {
+        if (!is_inbetween(&layer->attribute[i], &weight)) continue;
+        channel->full[channel->shapes++] = weight;
+        mesh->shape_names[mesh->shapes] = su_shape_between(b->arena, name, weight);
+        SU_TRY(add_shape(b, shape, su_usd_first(&layer->attribute[i]), index, count, mesh));
+    }
+    channel->full[channel->shapes++] = 1;
+    mesh->shape_names[mesh->shapes] = name;
+    return add_shape(b, shape, su_usd_first(su_usd_find(layer, shape, "offsets")), index, count, mesh);
+}
+
+/* The shapes of a mesh's tokens, in their order. */
+static su_status add_shapes(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh, su_usd_shapes *out)
+{
+    const su_usd_layer *layer = &b->layer;
+    int64_t wanted, shapes = 0;
+    double weight;
+    su_usd_text *token = su_usd_skel_tokens(b, su_usd_find(layer, prim, "skel:blendShapes"), &wanted);
+    out->token = su_arena_alloc(b->arena, wanted, sizeof *out->token);
+    out->channel = su_arena_alloc(b->arena, wanted, sizeof *out->channel);
+    int64_t *shape = su_arena_alloc(b->arena, wanted, sizeof *shape);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
+    for (int64_t t = 0; t < wanted; t++) {
+        int64_t own = blend_shape(b, prim, t, token[t]), between = 0;
+        if (own < 0) continue;
+        for (int64_t i = layer->prim[own].attribute; i >= 0; i = layer->attribute[i].next)
+            between += is_inbetween(&layer->attribute[i], &weight);
+        out->token[out->tokens] = token[t], shape[out->tokens] = own;
+        out->channel[out->tokens++].full = su_arena_alloc(b->arena, between + 1, sizeof(double));
+        shapes += between + 1;
+    }
+    mesh->shape_names = su_arena_alloc(b->arena, shapes, sizeof *mesh->shape_names);
+    mesh->shape_defaults = su_arena_alloc(b->arena, shapes, sizeof *mesh->shape_defaults);
+    mesh->shape_positions = su_arena_alloc(b->arena, shapes * 3 * mesh->vertices, sizeof *mesh->shape_positions);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
+    for (int64_t t = 0; t < out->tokens; t++) SU_TRY(add_channel(b, shape[t], out->token[t], mesh, &out->channel[t]));
     return SU_OK;
 }
 
@@ -290,7 +344,7 @@ static int32_t material_of(su_usd_skel *b, int64_t prim)
     int64_t target = -1;
     bool found = false;
     for (int64_t at = prim; at >= 0 && !found; at = b->layer.prim[at].parent)
-        found = su_usd_target(&b->layer, su_usd_find(&b->layer, at, "material:binding"), &name, &target);
+        found = su_usd_target(&b->layer, su_usd_find(&b->layer, at, "material:binding"), 0, &name, &target);
     if (!found) return -1;
     for (int64_t k = 0; k < b->out->materials; k++)
         if (su_usd_is(name, b->out->material[k].name)) return (int32_t)k;
@@ -352,8 +406,17 @@ static su_status add_mesh(su_usd_skel *b, int64_t prim)
     SU_TRY(add_materials(b, prim, mesh));
     SU_TRY(keep_order(b, mesh));
     SU_TRY(add_uv(b, prim, mesh));
+    mesh->bone = su_arena_alloc(b->arena, 0, sizeof *mesh->bone);
+    mesh->influence_vertex = su_arena_alloc(b->arena, 0, sizeof *mesh->influence_vertex);
+    mesh->influence_weight = su_arena_alloc(b->arena, 0, sizeof *mesh->influence_weight);
+    if (b->arena->failed) return su_usd_skel_no_memory(b);
     if (s) SU_TRY(add_skin(b, prim, s, mesh));
-    SU_TRY(add_shapes(b, prim, mesh));
+    for (int64_t at = prim; at >= 0; at = b->layer.prim[at].parent) { /* primvars are inherited */
+        const su_usd_attribute *method = su_usd_find(&b->layer, at, "primvars:skel:skinningMethod");
+        if (su_usd_is(su_usd_token(su_usd_first(method)), "dualQuaternion")) mesh->skinning = SU_SCENE_DUAL;
+        if (method) break;
+    }
+    SU_TRY(add_shapes(b, prim, mesh, &b->shapes[b->out->meshes]));
     if (su_usd_is(su_usd_token(su_usd_first(su_usd_find(&b->layer, prim, "orientation"))), "leftHanded"))
         su_polygons_turn_round(mesh->polygons, mesh->face_counts, mesh->face_indices);
     SU_TRY(prim_node(b, prim, &node)); /* what a skeleton moves stands in its space, wherever the mesh does */
@@ -367,7 +430,8 @@ static su_status add_mesh(su_usd_skel *b, int64_t prim)
 static su_status read_layer(su_usd_skel *b)
 {
     su_scene *s = b->out;
-    int64_t prims = b->layer.prims, meshes = 0, animations = 0, bindings = 0, nodes = prims;
+    int64_t prims = b->layer.prims, meshes = 0, animations = 0, bindings = 0, nodes = prims + 1;
+    double identity[16];
     for (int64_t i = 0; i < prims; i++) {
         b->skeletons += su_usd_skel_stands(&b->layer.prim[i], "Skeleton");
         meshes += su_usd_skel_stands(&b->layer.prim[i], "Mesh"),
@@ -391,9 +455,12 @@ static su_status read_layer(su_usd_skel *b)
     s->mesh = su_arena_alloc(b->arena, meshes, sizeof *s->mesh);
     s->instance = su_arena_alloc(b->arena, meshes, sizeof *s->instance);
     b->instance_prim = su_arena_alloc(b->arena, meshes, sizeof *b->instance_prim);
+    b->shapes = su_arena_alloc(b->arena, meshes, sizeof *b->shapes);
     s->clip = su_arena_alloc(b->arena, animations + 1, sizeof *s->clip);
     s->material = su_arena_alloc(b->arena, bindings, sizeof *s->material);
     if (b->arena->failed) return su_usd_skel_no_memory(b);
+    su_affine_identity(identity);
+    add_node(b, "RootNode", -1, identity); /* the stage itself */
     for (int64_t k = 0; k < b->skeletons; k++) SU_TRY(add_skeleton(b, &b->skeleton[k]));
     for (int64_t i = 0; i < prims; i++)
         if (su_usd_skel_stands(&b->layer.prim[i], "Mesh") && !hidden(&b->layer, i)) SU_TRY(add_mesh(b, i));
@@ -430,7 +497,8 @@ su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
         bones |= su_usd_skel_stands(&layer.prim[i], "Skeleton"),
             motion |= su_usd_skel_stands(&layer.prim[i], "SkelAnimation");
         mesh |= su_usd_skel_stands(&layer.prim[i], "Mesh");
-        skin |= su_usd_skel_stands(&layer.prim[i], "Mesh") && is_skinned(&layer, i) && !(points && points->samples > 1);
+        bool moved = is_skinned(&layer, i) || !su_usd_none(su_usd_first(su_usd_find(&layer, i, "skel:blendShapes")));
+        skin |= su_usd_skel_stands(&layer.prim[i], "Mesh") && moved && !(points && points->samples > 1);
     }
     if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     su_usd_close(&layer);

@@ -39,7 +39,7 @@ int64_t su_usd_skel_inherited(const su_usd_layer *layer, int64_t prim, const cha
     su_usd_text path;
     int64_t target;
     for (int64_t at = prim; at >= 0; at = layer->prim[at].parent)
-        if (su_usd_target(layer, su_usd_find(layer, at, name), &path, &target)) return target;
+        if (su_usd_target(layer, su_usd_find(layer, at, name), 0, &path, &target)) return target;
     return -1;
 }
 

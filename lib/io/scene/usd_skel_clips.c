@@ -73,17 +73,21 @@ static su_status add_shape_tracks(su_usd_skel *b, int64_t animation, const su_us
     double *weight, *times;
     SU_TRY(read_keys(b, animation, "blendShapeWeights", shapes, &weight, &times, &keys));
     for (int64_t i = 0; i < b->out->instances && keys; i++) {
-        const su_scene_mesh *mesh = &b->out->mesh[b->out->instance[i].mesh];
+        int32_t mesh = b->out->instance[i].mesh;
+        const su_usd_shapes *of = &b->shapes[mesh];
         su_scene_morph_channel *own = &clip->morph_channel[clip->morph_channels];
-        if (mesh->shapes == 0 || (s && su_usd_skel_of(b, b->instance_prim[i]) != s)) continue;
-        *own = (su_scene_morph_channel){.node = b->out->instance[i].node, .keys = keys, .shapes = mesh->shapes};
+        if (of->tokens == 0 || (s && su_usd_skel_of(b, b->instance_prim[i]) != s)) continue;
+        *own = (su_scene_morph_channel){.node = b->out->instance[i].node, .keys = keys, .shapes = of->tokens};
         own->times = times;
-        own->weights = su_arena_alloc(b->arena, keys * mesh->shapes, sizeof *own->weights);
+        own->weights = su_arena_alloc(b->arena, keys * of->tokens, sizeof *own->weights);
         if (!own->weights) return su_usd_skel_no_memory(b);
-        for (int64_t k = 0; k < mesh->shapes; k++)
+        for (int64_t k = 0; k < of->tokens; k++)
             for (int64_t t = 0; t < shapes; t++)
-                for (int64_t f = 0; f < keys && su_usd_is(token[t], mesh->shape_names[k]); f++)
-                    own->weights[mesh->shapes * f + k] = weight[shapes * f + t];
+                for (int64_t f = 0; f < keys && su_usd_same(token[t], of->token[k]); f++)
+                    own->weights[of->tokens * f + k] = weight[shapes * f + t];
+        if (b->out->mesh[mesh].shapes > of->tokens &&
+            su_shape_mix_keys(b->arena, of->tokens, of->channel, b->out->mesh[mesh].shapes, own))
+            return su_usd_skel_no_memory(b);
         clip->morph_channels++;
     }
     return SU_OK;

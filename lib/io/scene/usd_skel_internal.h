@@ -3,6 +3,7 @@
 #define SU_IO_USD_SKEL_INTERNAL_H
 
 #include "io/scene/scene.h"
+#include "io/scene/shape_channels.h"
 #include "io/usd/usd_layer.h"
 
 /* A Skeleton: its joints have paths, "hips/spine", and come behind those above them. */
@@ -14,6 +15,13 @@ typedef struct su_usd_skeleton {
     int32_t first;      /* node of the first joint; the others follow */
 } su_usd_skeleton;
 
+/* The blend shapes of a mesh: each token is a weight, that goes through the shape's inbetweens. */
+typedef struct su_usd_shapes {
+    int64_t tokens;
+    su_usd_text *token;
+    su_shape_channel *channel; /* (tokens) */
+} su_usd_shapes;
+
 typedef struct su_usd_skel {
     su_usd_layer layer;
     su_scene *out;
@@ -22,6 +30,7 @@ typedef struct su_usd_skel {
     su_usd_skeleton *skeleton;
     int32_t *node_of;       /* (prims) -1: none */
     int64_t *instance_prim; /* (instances of the scene) */
+    su_usd_shapes *shapes;  /* (meshes of the scene) */
     su_error err;
 } su_usd_skel;
 

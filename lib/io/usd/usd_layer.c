@@ -116,13 +116,27 @@ int64_t su_usd_prim_at(const su_usd_layer *layer, int64_t at, int count, const s
     return at;
 }
 
-bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, su_usd_text *name, int64_t *prim)
+/* The path of a number in "[</a>, </b>]", or "</a>". */
+static su_usd_text path_in(su_usd_text list, int64_t number)
+{
+    const char *at = list.at, *end = list.at + list.size;
+    for (; (at = memchr(at, '<', (size_t)(end - at))); at++) {
+        const char *stop = memchr(at, '>', (size_t)(end - at));
+        if (!stop) break;
+        if (number-- == 0) return (su_usd_text){at + 1, stop - at - 1};
+    }
+    return (su_usd_text){0};
+}
+
+bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, int64_t number, su_usd_text *name,
+                   int64_t *prim)
 {
     enum { DEEPEST = 256 };
     su_usd_text names[DEEPEST], from[DEEPEST];
     su_usd_value value = su_usd_first(relationship);
-    int count =
-        value.crate ? su_crate_target(value, DEEPEST, names) : su_usd_path_names(su_usd_token(value), DEEPEST, names);
+    if (su_usd_none(value)) return false;
+    int count = value.crate ? su_crate_target(value, number, DEEPEST, names)
+                            : su_usd_path_names(path_in(value.text, number), DEEPEST, names);
     if (count < 1) return false;
     *name = names[count - 1], *prim = -1;
     for (int64_t o = relationship->origin; o > 0; o = layer->origin[o].outer) {

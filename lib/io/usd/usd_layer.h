@@ -17,11 +17,11 @@ typedef struct su_usd_sample {
 
 typedef struct su_usd_attribute {          /* or a relationship */
     su_usd_text type, name, interpolation; /* of an array, the type of its elements */
-    su_usd_value value;
-    bool blocked;          /* the value is None, which hides those of weaker layers */
-    int64_t samples, next; /* next of the same prim; -1: the last */
-    su_usd_sample *sample; /* (samples) by time; those that say None are left out */
-    int64_t origin;        /* whose paths it speaks in; 0: the stage's own */
+    su_usd_value value, weight;            /* weight: metadata of inbetween shapes */
+    bool blocked;                          /* the value is None, which hides those of weaker layers */
+    int64_t samples, next;                 /* next of the same prim; -1: the last */
+    su_usd_sample *sample;                 /* (samples) by time; those that say None are left out */
+    int64_t origin;                        /* whose paths it speaks in; 0: the stage's own */
 } su_usd_attribute;
 
 /* What a prim, or the layer, takes from elsewhere: a composition arc. The strongest first. */
@@ -94,9 +94,10 @@ bool su_usd_none(su_usd_value value);
 su_usd_value su_usd_first(const su_usd_attribute *attribute);
 /* A token or string; size 0 where the value is none. */
 su_usd_text su_usd_token(su_usd_value value);
-/* Where a relationship points: *name is the last of its path, *prim its number, -1 where the layer does not have it.
- * False: nowhere. */
-bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, su_usd_text *name, int64_t *prim);
+/* Where a relationship points, of several targets the one of a number, from 0 on: *name is the last of its path, *prim
+ * its number, -1 where the layer does not have it. False: nowhere. */
+bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, int64_t number, su_usd_text *name,
+                   int64_t *prim);
 
 /* Numbers of a value, of all its elements: at most `most` go to out (NULL: none does); quaternions real part first.
  * Returns how many there are, -1 where something else stands there or a number is not finite. */

@@ -27,6 +27,7 @@ static su_status merge(su_usd_composer *c, const su_usd_node *n, int64_t l, cons
     }
     if (!own->type.size) own->type = weak->type;
     if (!own->interpolation.size) own->interpolation = weak->interpolation;
+    if (su_usd_none(own->weight)) own->weight = weak->weight;
     if (says(own)) return SU_OK;
     own->value = weak->value, own->blocked = weak->blocked, own->origin = n->origin;
     if (!weak->samples) return SU_OK;

@@ -8,7 +8,7 @@
 /* ---- metadata in parentheses ---- */
 
 typedef struct metadata {
-    su_usd_text interpolation, active, up, meters, codes, rate, first;
+    su_usd_text interpolation, weight, active, up, meters, codes, rate, first;
 } metadata;
 
 static su_status read_metadata(su_usda_parser *p, metadata *out)
@@ -42,6 +42,7 @@ static su_status read_metadata(su_usda_parser *p, metadata *out)
         if (su_usda_next_is(p, '<')) SU_TRY(su_usda_quoted(p, &v)); /* of lists that are only put in order */
         if (su_usda_next_is(p, '(')) SU_TRY(su_usda_bracketed(p, &v));
         if (su_usd_is(key, "interpolation")) out->interpolation = su_usda_unquoted(v);
+        if (su_usd_is(key, "weight")) out->weight = v;
         if (su_usd_is(key, "active")) out->active = v;
         if (su_usd_is(key, "upAxis")) out->up = su_usda_unquoted(v);
         if (su_usd_is(key, "defaultPrim")) out->first = su_usda_unquoted(v);
@@ -104,6 +105,40 @@ static bool ends_with(su_usd_text text, const char *end)
     return text.size > length && memcmp(text.at + text.size - length, end, (size_t)length) == 0;
 }
 
+/* Paths of a relationship that do not begin with "/" are the prim's own: "<Skeleton>", "<../rig>". */
+static su_status make_absolute(su_usda_parser *p, int64_t prim, su_usd_text *value)
+{
+    const su_usd_layer *layer = p->file;
+    const char *end = value->at + value->size;
+    int64_t own = 0, relative = 0;
+    for (const char *at = value->at; (at = memchr(at, '<', (size_t)(end - at))); at++) relative += at[1] != '/';
+    if (!relative) return SU_OK;
+    for (int64_t i = prim; i >= 0; i = layer->prim[i].parent)
+        own += layer->prim[i].set.size ? 0 : 1 + layer->prim[i].name.size;
+    char *text = su_arena_alloc(&p->file->arena, value->size + relative * (own + 1) + 1, 1), *to = text;
+    if (!text) return su_fail(p->err, SU_AGAIN, "%s: out of memory", layer->path);
+    for (const char *at = value->at; at < end;) {
+        char c = *to++ = *at++;
+        if (c != '<' || *at == '/') continue;
+        int64_t above = prim;
+        for (; end - at > 1 && memcmp(at, "..", 2) == 0; at += at[2] == '/' ? 3 : 2)
+            if (above >= 0) above = layer->prim[above].parent;
+        char *behind = to;
+        for (int64_t i = above; i >= 0; i = layer->prim[i].parent)
+            behind += layer->prim[i].set.size ? 0 : 1 + layer->prim[i].name.size;
+        to = behind;
+        for (int64_t i = above; i >= 0; i = layer->prim[i].parent) {
+            if (layer->prim[i].set.size) continue;
+            memcpy(behind -= layer->prim[i].name.size, layer->prim[i].name.at, (size_t)layer->prim[i].name.size);
+            *--behind = '/';
+        }
+        if (*at == '.') at++; /* the prim itself */
+        if (*at != '>') *to++ = '/';
+    }
+    *value = (su_usd_text){text, to - text};
+    return SU_OK;
+}
+
 /* "uniform token[] name.timeSamples = ... ( metadata )", its first word read. */
 static su_status read_attribute(su_usda_parser *p, int64_t prim, su_usd_text type)
 {
@@ -128,12 +163,14 @@ static su_status read_attribute(su_usda_parser *p, int64_t prim, su_usd_text typ
         else
             SU_TRY(su_usda_value(p, &v));
     }
+    if (su_usd_is(type, "rel") && v.size) SU_TRY(make_absolute(p, prim, &v));
     if (!samples && !connection && v.size) {
         attribute->blocked = su_usd_is(v, "None");
         if (!attribute->blocked) attribute->value = (su_usd_value){.text = v};
     }
     SU_TRY(read_metadata(p, &meta));
     if (meta.interpolation.size) attribute->interpolation = meta.interpolation;
+    if (meta.weight.size) attribute->weight = (su_usd_value){.text = meta.weight};
     return SU_OK;
 }
 

@@ -277,6 +277,7 @@ static su_status read_property(reader *r, int64_t prim, const su_crate_path *p)
     su_usd_attribute *attribute = &layer->attribute[layer->attributes];
     *attribute = (su_usd_attribute){.type = type, .name = name, .next = layer->prim[prim].attribute};
     attribute->interpolation = token_field(c, p, "interpolation");
+    if (field(c, p, "weight", &value)) attribute->weight = value;
     layer->prim[prim].attribute = layer->attributes++;
     if (field(c, p, "default", &value) && su_crate_type(value.word) == SU_USDC_BLOCK)
         attribute->blocked = true;

@@ -258,7 +258,7 @@ bool su_crate_next_token(su_usd_value *list, su_usd_text *token)
 }
 
 /* Lists of paths: a byte says which lists there are, explicit items, then added, and then others. */
-int su_crate_target(su_usd_value value, int most, su_usd_text *names)
+int su_crate_target(su_usd_value value, int64_t number, int most, su_usd_text *names)
 {
     enum { ADDED = 4, PREPENDED = 32, APPENDED = 64, EXPLICIT_ITEMS = 2 };
     const struct su_usd_crate *c = value.crate;
@@ -267,9 +267,9 @@ int su_crate_target(su_usd_value value, int most, su_usd_text *names)
     if (su_crate_type(value.word) != SU_USDC_PATH_LIST || value.word & SU_CRATE_INLINED || offset >= (uint64_t)c->bytes)
         return -1;
     if (!(c->at[offset] & (EXPLICIT_ITEMS | ADDED | PREPENDED | APPENDED)) || !su_crate_word(c, offset + 1, &count) ||
-        count == 0 || (uint64_t)c->bytes - offset < 1 + 8 + 4)
+        count <= (uint64_t)number || ((uint64_t)c->bytes - offset - 9) / 4 <= (uint64_t)number)
         return -1;
-    uint64_t index = su_crate_number(c->at + offset + 9, 4);
+    uint64_t index = su_crate_number(c->at + offset + 9 + 4 * (uint64_t)number, 4);
     if (index >= (uint64_t)c->paths || c->path[index].parent < 0 || c->path[index].property) return -1;
     for (int32_t i = (int32_t)index; c->path[i].parent >= 0; i = c->path[i].parent)
         depth += *c->token[c->path[i].token].at != '{'; /* variants are no part of it */

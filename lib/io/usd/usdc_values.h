@@ -56,7 +56,8 @@ static inline int su_crate_type(uint64_t word) { return (int)(word >> 48 & 0xff)
 
 /* What usd_layer.h says of values, for those of a crate. */
 su_usd_text su_crate_token(su_usd_value value);
-int su_crate_target(su_usd_value value, int most, su_usd_text *names); /* the names of its path; -1: nowhere */
+int su_crate_target(su_usd_value value, int64_t number, int most,
+                    su_usd_text *names); /* the names of its path; -1: nowhere */
 int64_t su_crate_numbers(su_usd_value value, int64_t most, double *out);
 bool su_crate_next_token(su_usd_value *list, su_usd_text *token);
 void su_crate_free(struct su_usd_crate *crate);
