@@ -72,6 +72,14 @@ check "a second run makes nothing" "$([ $status = 0 ] && ! grep -q 'supple impor
 touch -d '1 minute' 'my shots/walk.1005.obj'
 bake 'my shots/walk.%04d.obj' --rate 24 -o objs $small -n
 check "unless one of the files has changed" "$([ $status = 0 ] && grep -q 'supple import' out; echo $?)" "$(cat out)"
+printf '#usda 1.0\n( subLayers = [@walk.usdc@] metersPerUnit = 1 upAxis = "Y" )\n' >shot.usda
+bake shot.usda -o shot $small
+check "a shot of USD that takes from another layer" "$([ $status = 0 ] && [ -s shot/shot.abc ] && [ "$(points shot/shot.anim.npz)" = "$want" ]; echo $?)" "$status $(cat err) $want"
+bake shot.usda -o shot $small -n
+check "a second run of it makes nothing" "$([ $status = 0 ] && ! grep -q 'supple import' out; echo $?)" "$(cat out)"
+touch -d '1 minute' walk.usdc
+bake shot.usda -o shot $small -n
+check "unless that layer has changed" "$([ $status = 0 ] && grep -q 'supple import' out; echo $?)" "$(cat out)"
 bake walk.pc2 -o bad
 check "points without faces: what to do" "$([ $status = 2 ] && grep -q 'walk.pc2: it has no faces; give .* by --neutral' err && [ ! -e bad ]; echo $?)" "$status $(cat err)"
 bake 'my shots/walk.1001.obj' 'my shots/walk.1002.obj' -o bad

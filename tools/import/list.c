@@ -85,4 +85,6 @@ void print_scene(FILE *out, const su_scene *scene)
     print_meshes(out, scene);
     print_joints(out, scene);
     if (scene->materials) print_materials(out, scene);
+    if (scene->files) fprintf(out, "files: %lld\n", (long long)scene->files);
+    for (int64_t i = 0; i < scene->files; i++) fprintf(out, "  '%s'\n", scene->file[i]);
 }

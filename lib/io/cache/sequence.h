@@ -56,6 +56,8 @@ su_status su_sequence_keep_shown(su_sequence *sequence, const char *path, su_err
 su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
 /* Whether an object has a name, or a path "/group/object" that it stands at or below. */
 bool su_sequence_is_object(const su_sequence *sequence, int64_t object, const char *name);
+/* The files that it takes from beside its own (USD), a number after another from 0 on; NULL: there are no more. */
+const char *su_sequence_file(const su_sequence *sequence, int64_t number);
 /* Transforms of the objects (objects,4,4) at a time of the sequence's clock (s), as object_xform. */
 su_status su_sequence_xforms(su_sequence *sequence, double time, double *xforms, su_error *err);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */

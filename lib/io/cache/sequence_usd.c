@@ -482,6 +482,11 @@ su_status su_sequence_usd_xform(su_sequence *s, int64_t object, double time, dou
     return su_usd_world_at(&u->layer, u->mesh[object].prim, time * u->layer.codes_per_second, xform, err);
 }
 
+const char *su_sequence_usd_file(const su_sequence *s, int64_t number)
+{
+    return su_usd_taken_file(&s->source->usd->layer, number);
+}
+
 void su_sequence_usd_close(su_sequence *s)
 {
     if (!s->source->usd) return;

@@ -105,6 +105,8 @@ typedef struct su_scene {
     bool exact;          /* clips are as the file has them between keys, too: nothing of its curves was lost */
     bool mesh_is_node;   /* USD: a mesh stands among the nodes, under its own name; else below one */
     const char *missing; /* a file that this one takes from and that cannot be read, and why; NULL or "": none */
+    int64_t files;       /* that this one takes from and that were read */
+    const char **file;   /* (files) */
     su_name_list unread; /* texture coordinates and colours of meshes beside the first, which are read */
     int64_t nodes, meshes, instances, clips, materials;
     su_scene_node *node;

@@ -167,6 +167,9 @@ static void move_scene(stream *s, su_scene *scene)
     move_bytes(s, &scene->mesh_is_node, sizeof scene->mesh_is_node);
     if (s->out && !scene->missing) scene->missing = "";
     move_text(s, &scene->missing);
+    move_count(s, &scene->files);
+    scene->file = make_room(s, scene->file, scene->files, sizeof *scene->file, sizeof(int64_t));
+    for (int64_t i = 0; i < scene->files && !s->failed; i++) move_text(s, &scene->file[i]);
     move_bytes(s, &scene->unread, sizeof scene->unread);
     scene->unread.text[sizeof scene->unread.text - 1] = 0;
     move_count(s, &scene->nodes);

@@ -467,6 +467,19 @@ static su_status read_layer(su_usd_skel *b)
     return su_usd_skel_clips(b);
 }
 
+static su_status name_files(su_usd_skel *b)
+{
+    su_scene *s = b->out;
+    while (su_usd_taken_file(&b->layer, s->files)) s->files++;
+    s->file = su_arena_alloc(b->arena, s->files, sizeof *s->file);
+    if (!s->file) return su_usd_skel_no_memory(b);
+    for (int64_t k = 0; k < s->files; k++) {
+        const char *path = su_usd_taken_file(&b->layer, k);
+        s->file[k] = su_usd_skel_text(b, (su_usd_text){path, (int64_t)strlen(path)});
+    }
+    return SU_OK;
+}
+
 int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     su_usd_skel b = {.out = scene, .arena = &scene->arena};
@@ -478,7 +491,8 @@ int su_usd_skel_scene(const char *path, su_scene *scene, char *message, size_t m
         scene->frame_rate = b.layer.codes_per_second;
         if (b.layer.missing)
             scene->missing = su_usd_skel_text(&b, (su_usd_text){b.layer.missing, (int64_t)strlen(b.layer.missing)});
-        status = read_layer(&b);
+        status = name_files(&b);
+        if (status == SU_OK) status = read_layer(&b);
         if (status == SU_OK && b.layer.no_memory) status = su_usd_skel_no_memory(&b);
     }
     if (status != SU_OK) snprintf(message, message_size, "%s", b.err.text);

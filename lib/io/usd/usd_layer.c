@@ -50,6 +50,16 @@ su_status su_usd_add_arc(su_usd_layer *layer, int64_t *room, su_usd_arc arc, su_
 
 /* ---- what is there ---- */
 
+const char *su_usd_taken_file(const su_usd_layer *stage, int64_t number)
+{
+    for (int64_t i = 1; i < stage->parts; i++) {
+        bool known = false; /* several layers of a package are one file */
+        for (int64_t k = 0; k < i && !known; k++) known = strcmp(stage->part[k]->path, stage->part[i]->path) == 0;
+        if (!known && number-- == 0) return stage->part[i]->path;
+    }
+    return NULL;
+}
+
 bool su_usd_is(su_usd_text text, const char *word)
 {
     size_t length = strlen(word);

@@ -85,6 +85,8 @@ typedef struct su_usd_layer {
     char *missing;              /* the first file that is asked for and cannot be read; NULL: none */
 } su_usd_layer;
 
+/* The files that a stage takes from beside its own, a number after another from 0 on; NULL: there are no more. */
+const char *su_usd_taken_file(const su_usd_layer *stage, int64_t number);
 bool su_usd_is(su_usd_text text, const char *word);
 bool su_usd_same(su_usd_text a, su_usd_text b);
 /* An attribute of a prim by its name; NULL: it has none. */
