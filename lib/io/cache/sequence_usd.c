@@ -8,6 +8,7 @@
 #include "io/usd/usd_stage.h"
 #include "io/usd/usd_primvar.h"
 #include "io/usd/usd_surface.h"
+#include "io/usd/usd_visible.h"
 #include "io/usd/usd_xform.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ typedef struct usd_mesh {
 } usd_mesh;
 
 struct su_sequence_usd {
+    bool renders; /* there are meshes that proxies stand in for */
     su_usd_layer layer;
     int64_t meshes;
     usd_mesh *mesh;
@@ -35,22 +37,6 @@ static su_status refuse(const struct su_sequence_usd *u, int64_t prim, su_error 
 }
 
 /* ---- what meshes there are ---- */
-
-/* Hidden at all times, at some (SU_SEQUENCE_...) or 0. */
-static uint8_t visibility(const su_usd_layer *layer, int64_t prim)
-{
-    uint8_t seen = 0;
-    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
-        const su_usd_attribute *a = su_usd_find(layer, at, "visibility");
-        int64_t hidden = 0;
-        if (!a) continue;
-        for (int64_t k = 0; k < a->samples; k++) hidden += su_usd_is(su_usd_token(a->sample[k].value), "invisible");
-        if (a->samples ? hidden == a->samples : su_usd_is(su_usd_token(a->value), "invisible"))
-            return SU_SEQUENCE_HIDDEN;
-        if (hidden) seen = SU_SEQUENCE_CHANGING;
-    }
-    return seen;
-}
 
 static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const char *path, su_error *err)
 {
@@ -322,7 +308,10 @@ static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t nu
     usd_mesh *m = &u->mesh[number];
     int64_t corners = 0;
     SU_TRY(name_mesh(layer, m->prim, &s->object_paths[number], &s->object_names[number], err));
-    s->object_hidden[number] = visibility(layer, m->prim);
+    su_usd_seen seen = su_usd_visibility(layer, m->prim, u->renders);
+    s->object_hidden[number] = seen == SU_USD_HIDDEN            ? SU_SEQUENCE_HIDDEN
+                               : seen == SU_USD_HIDDEN_AT_TIMES ? SU_SEQUENCE_CHANGING
+                                                                : 0;
     SU_TRY(su_usd_world_at(&u->layer, m->prim, s->source->sample_times[0], s->object_xform + 16 * number, err));
     SU_TRY(integers(u, m->prim, su_usd_first(su_usd_find(layer, m->prim, "faceVertexCounts")), m->faces, INT32_MAX,
                     s->face_counts + m->face, "its faces cannot be read", err));
@@ -423,6 +412,7 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     if (uv) SU_TRY(SU_ALLOC(&s->uv_indices, s->corners, "UVs", err));
     if (colored) SU_TRY(SU_ALLOC(&s->color, 4 * s->vertices, "colours", err));
     for (int64_t i = 0; i < 4 * s->vertices && colored; i++) s->color[i] = 1.0f;
+    u->renders = su_usd_has_renders(&u->layer);
     for (int64_t i = 0; i < u->meshes; i++) SU_TRY(read_mesh(s, u, i, err));
     if (u->layer.no_memory) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     SU_TRY(su_looks_keep_used(&s->looks, s->faces, err));

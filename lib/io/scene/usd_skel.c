@@ -7,6 +7,7 @@
 #include "io/usd/usd_primvar.h"
 #include "io/usd/usd_stage.h"
 #include "io/usd/usd_surface.h"
+#include "io/usd/usd_visible.h"
 #include "io/usd/usd_xform.h"
 
 #include <math.h>
@@ -373,18 +374,6 @@ static su_status add_materials(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh
     return SU_OK;
 }
 
-/* Left out of pictures: invisible, or there for other purposes than rendering. */
-static bool hidden(const su_usd_layer *layer, int64_t prim)
-{
-    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
-        su_usd_text purpose = su_usd_token(su_usd_first(su_usd_find(layer, at, "purpose")));
-        if (su_usd_is(su_usd_token(su_usd_first(su_usd_find(layer, at, "visibility"))), "invisible") ||
-            su_usd_is(purpose, "guide") || su_usd_is(purpose, "proxy"))
-            return true;
-    }
-    return false;
-}
-
 static bool is_skinned(const su_usd_layer *layer, int64_t prim)
 {
     return !su_usd_none(su_usd_first(su_usd_find(layer, prim, JOINT_INDICES)));
@@ -462,8 +451,10 @@ static su_status read_layer(su_usd_skel *b)
     su_affine_identity(identity);
     add_node(b, "RootNode", -1, identity); /* the stage itself */
     for (int64_t k = 0; k < b->skeletons; k++) SU_TRY(add_skeleton(b, &b->skeleton[k]));
+    bool renders = su_usd_has_renders(&b->layer);
     for (int64_t i = 0; i < prims; i++)
-        if (su_usd_skel_stands(&b->layer.prim[i], "Mesh") && !hidden(&b->layer, i)) SU_TRY(add_mesh(b, i));
+        if (su_usd_skel_stands(&b->layer.prim[i], "Mesh") && su_usd_visibility(&b->layer, i, renders) != SU_USD_HIDDEN)
+            SU_TRY(add_mesh(b, i));
     return su_usd_skel_clips(b);
 }
 
