@@ -9,12 +9,19 @@ enum {
     SU_USD_DEEPEST = 256 /* levels of prims, parts of a path */
 };
 
+/* A prim as its parent knows it. */
+typedef struct su_usd_child {
+    int64_t parent, prim;
+    su_usd_text set, name; /* as in su_usd_prim */
+} su_usd_child;
+
 /* A layer that was opened, with the children of its prims. */
 typedef struct su_usd_part {
     su_usd_layer *layer;
     bool whole;            /* asked for without naming a file in a package */
     int64_t *first, *next; /* (prims + 1), (prims): first[prim + 1]; -1: none */
     bool *varies;          /* (prims) it has variants */
+    su_usd_child *child;   /* (prims) sorted by parent, set and name */
 } su_usd_part;
 
 typedef struct su_usd_sublayer { /* time code of the stack = offset + scale x code of the layer */
@@ -87,6 +94,8 @@ static inline const su_usd_layer *su_usd_layer_of(const su_usd_composer *c, cons
 
 /* Enters a layer that was opened. The stage owns it from here on, also where there is no memory. */
 su_status su_usd_add_part(su_usd_composer *c, su_usd_layer *layer, bool whole);
+/* The first child of a prim of that name; with a set, the variant of it. -1: none. */
+int64_t su_usd_part_child(const su_usd_part *p, int64_t prim, su_usd_text set, su_usd_text name);
 /* The part of a file that a layer names, opened where it is new; -1: it cannot be read. */
 su_status su_usd_part_of(su_usd_composer *c, const su_usd_layer *from, su_usd_text asset, int64_t *found);
 /* The stack whose strongest layer is a part. */

@@ -1,4 +1,5 @@
 /* Layers of a stage: where they are, each opened once, and which lie over which. */
+#include "core/order.h"
 #include "io/usd/usd_file.h"
 #include "io/usd/usd_stage_internal.h"
 #include "io/usd/usdc_values.h"
@@ -13,6 +14,38 @@ static su_status discard(su_usd_layer *layer, su_status status)
     return status;
 }
 
+static int compare_texts(su_usd_text a, su_usd_text b)
+{
+    if (a.size != b.size) return a.size < b.size ? -1 : 1;
+    return a.size ? memcmp(a.at, b.at, (size_t)a.size) : 0;
+}
+
+static int compare_children(const void *a, const void *b)
+{
+    const su_usd_child *x = a, *y = b;
+    if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
+    int different = compare_texts(x->set, y->set);
+    if (different == 0) different = compare_texts(x->name, y->name);
+    return different ? different : (x->prim > y->prim) - (x->prim < y->prim);
+}
+
+int64_t su_usd_part_child(const su_usd_part *p, int64_t prim, su_usd_text set, su_usd_text name)
+{
+    const su_usd_child wanted = {.parent = prim, .prim = -1, .set = set, .name = name};
+    int64_t low = 0, high = p->layer->prims;
+    while (low < high) { /* the first behind it */
+        int64_t middle = low + (high - low) / 2;
+        if (compare_children(&p->child[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == p->layer->prims) return -1;
+    const su_usd_child *found = &p->child[low];
+    bool is_it = found->parent == prim && su_usd_same(found->set, set) && su_usd_same(found->name, name);
+    return is_it ? found->prim : -1;
+}
+
 su_status su_usd_add_part(su_usd_composer *c, su_usd_layer *layer, bool whole)
 {
     su_status status = su_usd_composer_grow(c, &c->out->part, c->out->parts, &c->owned_room, sizeof *c->out->part);
@@ -22,14 +55,17 @@ su_status su_usd_add_part(su_usd_composer *c, su_usd_layer *layer, bool whole)
                        .whole = whole,
                        .first = su_arena_alloc(&c->arena, layer->prims + 1, sizeof(int64_t)),
                        .next = su_arena_alloc(&c->arena, layer->prims, sizeof(int64_t)),
-                       .varies = su_arena_alloc(&c->arena, layer->prims, sizeof(bool))};
+                       .varies = su_arena_alloc(&c->arena, layer->prims, sizeof(bool)),
+                       .child = su_arena_alloc(&c->arena, layer->prims, sizeof(su_usd_child))};
     if (c->arena.failed) return su_usd_no_memory(c);
     for (int64_t i = 0; i <= layer->prims; i++) own.first[i] = -1;
     for (int64_t i = layer->prims - 1; i >= 0; i--) {
         own.next[i] = own.first[layer->prim[i].parent + 1];
         own.first[layer->prim[i].parent + 1] = i;
         if (layer->prim[i].set.size) own.varies[layer->prim[i].parent] = true;
+        own.child[i] = (su_usd_child){layer->prim[i].parent, i, layer->prim[i].set, layer->prim[i].name};
     }
+    if (layer->prims > 1) su_sort(own.child, (size_t)layer->prims, sizeof *own.child, compare_children);
     SU_TRY(su_usd_composer_grow(c, &c->part, c->parts, &c->part_room, sizeof *c->part));
     c->part[c->parts++] = own;
     return SU_OK;

@@ -52,13 +52,10 @@ static su_status child_of(su_usd_composer *c, const su_usd_node *n, su_usd_text 
     for (int64_t l = 0; l < n->stack->layers; l++) {
         const su_usd_part *p = &c->part[n->stack->layer[l].part];
         if (n->prim[l] == SU_USD_NO_PRIM) continue;
-        for (int64_t i = p->first[n->prim[l] + 1]; i >= 0; i = p->next[i]) {
-            const su_usd_prim *prim = &p->layer->prim[i];
-            if (!su_usd_same(prim->name, name) || !su_usd_same(prim->set, set)) continue;
-            if (!*out) SU_TRY(empty_like(c, n, out));
-            (*out)->prim[l] = i;
-            break;
-        }
+        int64_t child = su_usd_part_child(p, n->prim[l], set, name);
+        if (child < 0) continue;
+        if (!*out) SU_TRY(empty_like(c, n, out));
+        (*out)->prim[l] = child;
     }
     return SU_OK;
 }
