@@ -41,7 +41,7 @@ typedef struct su_usd_node {
     struct su_usd_node *up;    /* whose arc it is; NULL: the stage's own */
     struct su_usd_node *above; /* that it stands below, of the prim above; NULL: an arc of this prim led to it */
     su_usd_arc_kind kind;      /* of that arc; SU_USD_SELECTION of a variant */
-    int below;                 /* so many levels of prims below that of the arc */
+    int levels;                /* of prims below that of the arc */
     bool class;                /* reached as a class, or below one */
     bool followed;             /* its arcs were */
     su_usd_text path;          /* "/a/b", once it was asked for */

@@ -39,7 +39,7 @@ static su_status empty_like(su_usd_composer *c, const su_usd_node *n, su_usd_nod
 {
     SU_TRY(su_usd_root_node(c, n->stack, out));
     for (int64_t k = 0; k < n->stack->layers; k++) (*out)->prim[k] = SU_USD_NO_PRIM;
-    (*out)->kind = n->kind, (*out)->class = n->class, (*out)->origin = n->origin, (*out)->below = n->below;
+    (*out)->kind = n->kind, (*out)->class = n->class, (*out)->origin = n->origin, (*out)->levels = n->levels;
     (*out)->offset = n->offset, (*out)->scale = n->scale, (*out)->followed = false;
     return SU_OK;
 }
@@ -178,11 +178,11 @@ static su_status add_arc(su_usd_composer *c, su_usd_nodes *list, su_usd_node *up
     int64_t at = 0;
     while (list->at[at] != up) at++;
     for (at++; at < list->count; at++) {
-        const su_usd_node *below = list->at[at];
-        while (below && below->up != up) below = below->up;
-        if (!below || below->kind > kind || (below->kind == kind && below->below)) break;
+        const su_usd_node *branch = list->at[at]; /* that hangs on `up` itself */
+        while (branch && branch->up != up) branch = branch->up;
+        if (!branch || branch->kind > kind || (branch->kind == kind && branch->levels)) break;
     }
-    n->up = up, n->kind = kind, n->below = 0, n->class |= up->class;
+    n->up = up, n->kind = kind, n->levels = 0, n->class |= up->class;
     return su_usd_insert_node(c, list, at, n);
 }
 
@@ -201,7 +201,7 @@ su_status su_usd_add_below(su_usd_composer *c, const su_usd_nodes *list, su_usd_
         su_usd_node *n = list->at[i];
         if (!n->child) continue;
         n->child->above = n;
-        n->child->up = n->up ? n->up->child : NULL, n->child->below = n->up ? n->below + 1 : 0;
+        n->child->up = n->up ? n->up->child : NULL, n->child->levels = n->up ? n->levels + 1 : 0;
         SU_TRY(su_usd_insert_node(c, out, out->count, n->child));
     }
     return SU_OK;
@@ -302,8 +302,8 @@ static su_status imply_class(su_usd_composer *c, su_usd_nodes *list, su_usd_node
     for (su_usd_node *m = n; m->up; m = m->up) {
         SU_TRY(find_path(c, m));
         SU_TRY(find_path(c, m->up));
-        int inside = su_usd_path_names(m->path, SU_USD_DEEPEST, from) - m->below, k = 0;
-        int outside = su_usd_path_names(m->up->path, SU_USD_DEEPEST, to) - m->below;
+        int inside = su_usd_path_names(m->path, SU_USD_DEEPEST, from) - m->levels, k = 0;
+        int outside = su_usd_path_names(m->up->path, SU_USD_DEEPEST, to) - m->levels;
         if (inside < 0 || outside < 0) return SU_OK; /* deeper than any prim of a stage */
         while (k < inside && k < count && su_usd_same(names[k], from[k])) k++;
         if (k < inside && m->up->stack == m->stack) continue; /* it is the same class there */
@@ -412,7 +412,7 @@ static bool has_variant(const su_usd_composer *c, const su_usd_nodes *list, cons
 {
     for (int64_t i = 0; i < list->count; i++) {
         const su_usd_node *v = list->at[i];
-        for (int64_t l = 0; v->up == n && v->kind == SU_USD_SELECTION && !v->below && l < v->stack->layers; l++)
+        for (int64_t l = 0; v->up == n && v->kind == SU_USD_SELECTION && !v->levels && l < v->stack->layers; l++)
             if (v->prim[l] >= 0 && su_usd_same(su_usd_layer_of(c, v, l)->prim[v->prim[l]].set, set)) return true;
     }
     return false;
