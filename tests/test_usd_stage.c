@@ -124,6 +124,18 @@ static void each_kind_of_opinion(void **state)
     }
 }
 
+static void what_is_specialized_is_weakest(void **state)
+{
+    (void)state;
+    put("one.usda",
+        "class \"base\" { int a = 1 int b = 1 int c = 1 }\ndef \"x\" ( specializes = </base> ) { int a = 2 }\n");
+    put("two.usda", "def \"y\" { int a = 3 int b = 3 }\n");
+    show("def \"p\" ( references = [@one.usda@</x>, @two.usda@</y>] ) {}\nclass \"base\" { int a = 4 int b = 4 int c = "
+         "4 }\n");
+    assert_true(number("/p", "a") == 2 && number("/p", "b") == 3 && number("/p", "c") == 4);
+    su_usd_close(&stage);
+}
+
 static void lists_of_references(void **state)
 {
     (void)state;
@@ -292,12 +304,16 @@ static void files_that_are_not_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_of_opinion),      cmocka_unit_test(lists_of_references),
-        cmocka_unit_test(times_on_one_clock),        cmocka_unit_test(paths_of_what_is_taken),
-        cmocka_unit_test(variants_that_are_chosen),  cmocka_unit_test(classes_from_outside),
-        cmocka_unit_test(what_stronger_layers_hide), cmocka_unit_test(circles_end),
-        cmocka_unit_test(files_that_are_not_there)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_kind_of_opinion),
+                                       cmocka_unit_test(what_is_specialized_is_weakest),
+                                       cmocka_unit_test(lists_of_references),
+                                       cmocka_unit_test(times_on_one_clock),
+                                       cmocka_unit_test(paths_of_what_is_taken),
+                                       cmocka_unit_test(variants_that_are_chosen),
+                                       cmocka_unit_test(classes_from_outside),
+                                       cmocka_unit_test(what_stronger_layers_hide),
+                                       cmocka_unit_test(circles_end),
+                                       cmocka_unit_test(files_that_are_not_there)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

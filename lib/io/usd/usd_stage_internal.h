@@ -43,6 +43,7 @@ typedef struct su_usd_node {
     su_usd_arc_kind kind;      /* of that arc; SU_USD_SELECTION of a variant */
     int levels;                /* of prims below that of the arc */
     bool class;                /* reached as a class, or below one */
+    bool special;              /* reached as a prim that is specialized, or from one: weaker than all else */
     bool followed;             /* its arcs were */
     su_usd_text path;          /* "/a/b", once it was asked for */
     int64_t origin;

@@ -1,5 +1,4 @@
-/* What a prim of a stage is made of, as OpenUSD describes it (Pcp, "LIVERPS"), without relocates and without what a
- * class that is specialized has from outside; specialized prims are the weakest of what names them, not of all. */
+/* What a prim of a stage is made of, as OpenUSD describes it (Pcp, "LIVERPS"), without relocates. */
 #include "io/usd/usd_stage_internal.h"
 
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static su_status empty_like(su_usd_composer *c, const su_usd_node *n, su_usd_nod
     SU_TRY(su_usd_root_node(c, n->stack, out));
     for (int64_t k = 0; k < n->stack->layers; k++) (*out)->prim[k] = SU_USD_NO_PRIM;
     (*out)->kind = n->kind, (*out)->class = n->class, (*out)->origin = n->origin, (*out)->levels = n->levels;
-    (*out)->offset = n->offset, (*out)->scale = n->scale, (*out)->followed = false;
+    (*out)->offset = n->offset, (*out)->scale = n->scale, (*out)->followed = false, (*out)->special = n->special;
     return SU_OK;
 }
 
@@ -183,6 +182,7 @@ static su_status add_arc(su_usd_composer *c, su_usd_nodes *list, su_usd_node *up
         if (!branch || branch->kind > kind || (branch->kind == kind && branch->levels)) break;
     }
     n->up = up, n->kind = kind, n->levels = 0, n->class |= up->class;
+    n->special = up->special || kind == SU_USD_SPECIALIZE;
     return su_usd_insert_node(c, list, at, n);
 }
 
@@ -266,7 +266,7 @@ static su_status add_target(su_usd_composer *c, su_usd_nodes *list, su_usd_node 
     SU_GO(nodes_at(c, root, count, names, &found));
     for (int64_t i = 0; i < found.count; i++) {
         su_usd_node *own = found.at[i];
-        own->class |= class;
+        own->class |= class, own->special |= n->special || kind == SU_USD_SPECIALIZE;
         if (own->up) { /* of a prim above the target */
             int64_t at = 0;
             while (list->at[at] != found.at[i - 1]) at++;
@@ -278,6 +278,14 @@ static su_status add_target(su_usd_composer *c, su_usd_nodes *list, su_usd_node 
 done:
     free(found.at);
     return status;
+}
+
+static void move_before(su_usd_nodes *list, su_usd_node *n, const su_usd_node *other)
+{
+    int64_t from = 0, to = 0;
+    while (list->at[from] != n) from++;
+    while (list->at[to] != other) to++;
+    for (; from > to; from--) list->at[from] = list->at[from - 1], list->at[from - 1] = n;
 }
 
 /* Whether a node has the place that names lead to in a stack. */
@@ -295,9 +303,15 @@ static su_status is_at(su_usd_composer *c, su_usd_node *n, const su_usd_stack *o
 
 /* A class that n inherits is inherited from outside, too: by what n was reached from, of the path that it has there. Of
  * such a class only what stands there itself counts: what it takes from elsewhere n has already. */
-static su_status imply_class(su_usd_composer *c, su_usd_nodes *list, su_usd_node *n, int count,
+static su_status imply_class(su_usd_composer *c, su_usd_nodes *list, su_usd_node *n, su_usd_arc_kind kind, int count,
                              const su_usd_text *names)
 {
+    su_usd_node *weaker = NULL; /* of those that are specialized the outer is the stronger */
+    for (int64_t i = 0; i < list->count && !weaker && kind == SU_USD_SPECIALIZE; i++) {
+        bool there;
+        SU_TRY(is_at(c, list->at[i], n->stack, count, names, &there));
+        if (there && list->at[i]->up == n) weaker = list->at[i];
+    }
     su_usd_text from[SU_USD_DEEPEST], to[SU_USD_DEEPEST], path[SU_USD_DEEPEST];
     for (su_usd_node *m = n; m->up; m = m->up) {
         SU_TRY(find_path(c, m));
@@ -325,7 +339,9 @@ static su_status imply_class(su_usd_composer *c, su_usd_nodes *list, su_usd_node
         for (int i = 0; i < count && at; i++) SU_TRY(child_of(c, at, (su_usd_text){0}, names[i], &at));
         if (!at) continue;
         at->class = true;
-        SU_TRY(add_arc(c, list, m->up, SU_USD_INHERIT, at));
+        SU_TRY(add_arc(c, list, m->up, kind, at));
+        if (weaker) move_before(list, at, weaker);
+        if (weaker) weaker = at;
     }
     return SU_OK;
 }
@@ -352,7 +368,8 @@ static su_status follow(su_usd_composer *c, su_usd_nodes *list, su_usd_node *n, 
     SU_TRY(su_usd_root_node(c, target, &root));
     root->offset = n->offset + n->scale * offset, root->scale = n->scale * scale;
     SU_TRY(add_target(c, list, n, arc->kind, root, count, names));
-    return arc->kind == SU_USD_INHERIT ? imply_class(c, list, n, count, names) : SU_OK;
+    bool class = arc->kind == SU_USD_INHERIT || (arc->kind == SU_USD_SPECIALIZE && target == n->stack);
+    return class ? imply_class(c, list, n, arc->kind, count, names) : SU_OK;
 }
 
 /* All arcs of a node but its variants. */
@@ -440,6 +457,26 @@ static su_status add_variant(su_usd_composer *c, su_usd_nodes *list, bool *more)
     return SU_OK;
 }
 
+/* Puts what is specialized behind all else, in the order in which it stands. */
+static su_status weaken_special(su_usd_composer *c, su_usd_nodes *list)
+{
+    su_usd_node **special;
+    int64_t kept = 0, moved = 0;
+    for (int64_t i = 0; i < list->count; i++) moved += list->at[i]->special;
+    if (moved == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&special, moved, "USD prims", c->err));
+    moved = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        if (list->at[i]->special)
+            special[moved++] = list->at[i];
+        else
+            list->at[kept++] = list->at[i];
+    }
+    memcpy(list->at + kept, special, (size_t)moved * sizeof(su_usd_node *));
+    free(special);
+    return SU_OK;
+}
+
 su_status su_usd_follow_arcs(su_usd_composer *c, su_usd_nodes *list)
 {
     for (bool more = true; more;) {
@@ -450,5 +487,5 @@ su_status su_usd_follow_arcs(su_usd_composer *c, su_usd_nodes *list)
         }
         SU_TRY(add_variant(c, list, &more));
     }
-    return SU_OK;
+    return weaken_special(c, list);
 }
