@@ -28,6 +28,7 @@ su_usd_seen su_usd_visibility(const su_usd_layer *stage, int64_t prim, bool rend
     for (int64_t at = prim; at >= 0; at = stage->prim[at].parent) {
         const su_usd_attribute *a = su_usd_find(stage, at, "visibility");
         int64_t hidden = 0;
+        if (su_usd_is(stage->prim[at].type, "PointInstancer")) return SU_USD_HIDDEN; /* what is put elsewhere */
         if (!a) continue;
         for (int64_t k = 0; k < a->samples; k++) hidden += su_usd_is(su_usd_token(a->sample[k].value), "invisible");
         if (a->samples ? hidden == a->samples : su_usd_is(su_usd_token(a->value), "invisible")) return SU_USD_HIDDEN;
