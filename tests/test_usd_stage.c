@@ -282,6 +282,27 @@ static void circles_end(void **state)
     }
 }
 
+static void chains_without_end(void **state)
+{
+    (void)state;
+    enum { PRIMS = 3000, ROOM = 80 };
+    const struct {
+        const char *format, *says;
+    } chains[] = {{"def \"a%d\" ( references = </a%d/b> ) { def \"b\" {} }\n", "lead from one to another more than"},
+                  {"def \"a%d\" ( inherits = </a%d> ) {}\n", "is made of more than"}};
+    for (size_t k = 0; k < sizeof chains / sizeof *chains; k++) {
+        char *text = calloc(PRIMS, ROOM), *end = text, path[200];
+        su_error err = {0};
+        assert_non_null(text);
+        for (int i = 0; i < PRIMS; i++) end += snprintf(end, ROOM, chains[k].format, i, i + 1);
+        put("root.usda", text);
+        free(text);
+        snprintf(path, sizeof path, "%s/root.usda", folder);
+        assert_int_equal(su_usd_open(path, &stage, &err), SU_INPUT);
+        assert_non_null(strstr(err.text, chains[k].says));
+    }
+}
+
 static void files_that_are_not_there(void **state)
 {
     (void)state;
@@ -313,6 +334,7 @@ int main(void)
                                        cmocka_unit_test(classes_from_outside),
                                        cmocka_unit_test(what_stronger_layers_hide),
                                        cmocka_unit_test(circles_end),
+                                       cmocka_unit_test(chains_without_end),
                                        cmocka_unit_test(files_that_are_not_there)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES = 1 << 10 }; /* of a prim: more is a layer that takes from itself */
+enum {
+    MOST_NODES = 1 << 10, /* of a prim: more is a layer that takes from itself */
+    LONGEST = 64          /* arcs to a prim below one with an arc to a prim below one, and so on */
+};
 
 /* A path of a stack whose nodes are being found. */
 typedef struct su_usd_sought {
@@ -214,7 +217,11 @@ static su_status nodes_at(su_usd_composer *c, su_usd_node *root, int count, cons
     su_usd_nodes now = {0};
     const su_usd_sought here = {c->sought, root->stack, count, names};
     su_status status;
+    int length = 0;
     for (const su_usd_sought *k = c->sought; k; k = k->up) {
+        if (++length > LONGEST)
+            return su_fail(c->err, SU_INPUT, "%s: prims lead from one to another more than %d times", c->out->path,
+                           LONGEST);
         bool again = k->stack == here.stack && k->count == count;
         for (int i = 0; i < count && again; i++) again = su_usd_same(k->names[i], names[i]);
         if (again) return SU_OK; /* a circle */
