@@ -48,10 +48,8 @@ static void list_sequence(const su_sequence *s)
     if (s->looks.sets) printf("face sets: %lld\n", (long long)s->looks.sets);
     for (int64_t i = 0; i < s->looks.sets; i++)
         printf("  '%s': %d polygons\n", s->looks.set_names[i], s->looks.start[i + 1] - s->looks.start[i]);
-    int64_t files = 0;
-    while (su_sequence_file(s, files)) files++;
-    if (files) printf("files: %lld\n", (long long)files);
-    for (int64_t i = 0; i < files; i++) printf("  '%s'\n", su_sequence_file(s, i));
+    if (s->files) printf("files: %lld\n", (long long)s->files);
+    for (int64_t i = 0; i < s->files; i++) printf("  '%s'\n", s->file[i]);
 }
 
 /* Names of the objects of that visibility, as far as a line holds them; how many there are. */

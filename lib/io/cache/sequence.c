@@ -404,11 +404,6 @@ su_status su_sequence_keep_shown(su_sequence *s, const char *path, su_error *err
     return status;
 }
 
-const char *su_sequence_file(const su_sequence *s, int64_t number)
-{
-    return s->source->usd ? su_sequence_usd_file(s, number) : NULL;
-}
-
 su_status su_sequence_xforms(su_sequence *s, double time, double *xforms, su_error *err)
 {
     struct su_sequence_source *source = s->source;

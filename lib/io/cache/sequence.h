@@ -27,8 +27,10 @@ typedef struct su_sequence {
     double *neutral;        /* (vertices,3) of the neutral mesh; NULL: none was given */
     uint8_t *object_hidden; /* (objects) SU_SEQUENCE_HIDDEN, SU_SEQUENCE_CHANGING or 0; NULL: the format says nothing */
     const char *missing;    /* a file that this one takes from and that cannot be read, and why; NULL: none */
-    int64_t others;         /* objects that are no meshes (curves, points) and were not read */
-    su_name_list unread;    /* texture coordinates and colours beside the first, which are read */
+    int64_t files;          /* that this one takes from and that were read */
+    const char *const *file; /* (files) */
+    int64_t others;          /* objects that are no meshes (curves, points) and were not read */
+    su_name_list unread;     /* texture coordinates and colours beside the first, which are read */
     su_name_list parameters; /* further values of vertices, corners or polygons, which are not read */
     int64_t skinned;         /* objects that a skeleton moves which the layer does not hold (USD) */
     double unit;             /* m, as the file says; 0: not said */
@@ -56,8 +58,6 @@ su_status su_sequence_keep_shown(su_sequence *sequence, const char *path, su_err
 su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
 /* Whether an object has a name, or a path "/group/object" that it stands at or below. */
 bool su_sequence_is_object(const su_sequence *sequence, int64_t object, const char *name);
-/* The files that it takes from beside its own (USD), a number after another from 0 on; NULL: there are no more. */
-const char *su_sequence_file(const su_sequence *sequence, int64_t number);
 /* Transforms of the objects (objects,4,4) at a time of the sequence's clock (s), as object_xform. */
 su_status su_sequence_xforms(su_sequence *sequence, double time, double *xforms, su_error *err);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */

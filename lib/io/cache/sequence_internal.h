@@ -74,7 +74,6 @@ su_status su_sequence_abc_times(su_sequence *sequence, const char *path, su_erro
 su_status su_sequence_usd_open(su_sequence *sequence, const char *path, su_error *err);
 su_status su_sequence_usd_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
 void su_sequence_usd_close(su_sequence *sequence);
-const char *su_sequence_usd_file(const su_sequence *sequence, int64_t number);
 su_status su_sequence_usd_xform(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
 su_status su_sequence_usd_times(su_sequence *sequence, const char *path, su_error *err);
 

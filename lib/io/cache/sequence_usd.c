@@ -5,8 +5,8 @@
 #include "geometry/polygon.h"
 #include "io/cache/sequence_internal.h"
 #include "io/usd/usd_file.h"
-#include "io/usd/usd_stage.h"
 #include "io/usd/usd_primvar.h"
+#include "io/usd/usd_stage.h"
 #include "io/usd/usd_surface.h"
 #include "io/usd/usd_visible.h"
 #include "io/usd/usd_xform.h"
@@ -61,7 +61,7 @@ static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const ch
         m->left_handed = su_usd_is(su_usd_token(su_usd_first(su_usd_find(layer, i, "orientation"))), "leftHanded");
         m->vertex = s->vertices, m->face = s->faces, m->corner = s->corners;
         s->vertices += m->points, s->faces += m->faces, s->corners += m->corners;
-        s->skinned += !su_usd_none(su_usd_first(su_usd_find(layer, i, "primvars:skel:jointIndices")));
+        s->skinned += su_usd_has_joints(layer, i);
         if (s->vertices > INT32_MAX || s->corners > INT32_MAX)
             return su_fail(err, SU_INPUT, "%s: has more vertices or corners than supple can number", path);
         u->meshes++;
@@ -96,15 +96,9 @@ static char *copy(su_usd_text text) { return strndup(text.at, (size_t)text.size)
 /* "/group/object/mesh", and what the object is called: its mesh, or what holds NAMEShape. */
 static su_status name_mesh(const su_usd_layer *layer, int64_t prim, char **path, char **name, su_error *err)
 {
-    int64_t room = 1, parent = layer->prim[prim].parent;
-    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) room += layer->prim[at].name.size + 1;
-    SU_TRY(SU_ALLOC(path, room, "a path", err));
-    char *end = *path + room - 1;
-    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
-        su_usd_text part = layer->prim[at].name;
-        memcpy(end -= part.size, part.at, (size_t)part.size);
-        *--end = '/';
-    }
+    int64_t parent = layer->prim[prim].parent;
+    SU_TRY(SU_ALLOC(path, su_usd_path_size(layer, prim) + 1, "a path", err));
+    su_usd_write_path(layer, prim, *path);
     su_usd_text own = layer->prim[prim].name, above = parent >= 0 ? layer->prim[parent].name : own;
     bool shape = parent >= 0 && own.size == above.size + 5 && memcmp(own.at, above.at, (size_t)above.size) == 0 &&
                  memcmp(own.at + above.size, "Shape", 5) == 0;
@@ -389,7 +383,8 @@ su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
     SU_TRY(SU_ALLOC(&u, 1, "a USD layer", err));
     s->source->usd = u; /* its close frees it from here on */
     SU_TRY(su_usd_open(path, &u->layer, err));
-    s->vertices = 0, s->missing = u->layer.missing;
+    s->vertices = 0;
+    s->missing = u->layer.missing, s->files = u->layer.files, s->file = u->layer.file;
     SU_TRY(find_meshes(u, s, path, err));
     if (neutral && neutral != s->vertices)
         return su_fail(err, SU_INPUT, "%s: has %lld points, its neutral mesh %lld", path, (long long)s->vertices,
@@ -470,11 +465,6 @@ su_status su_sequence_usd_xform(su_sequence *s, int64_t object, double time, dou
 {
     const struct su_sequence_usd *u = s->source->usd;
     return su_usd_world_at(&u->layer, u->mesh[object].prim, time * u->layer.codes_per_second, xform, err);
-}
-
-const char *su_sequence_usd_file(const su_sequence *s, int64_t number)
-{
-    return su_usd_taken_file(&s->source->usd->layer, number);
 }
 
 void su_sequence_usd_close(su_sequence *s)

@@ -1,11 +1,13 @@
 #include "io/cache/usd_names.h"
 
+#include "io/usd/usd_primvar.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct su_usd_skinned su_usd_skinned[SU_USD_SKINNED] = {{"primvars:skel:jointIndices", "int[]", false},
+const struct su_usd_skinned su_usd_skinned[SU_USD_SKINNED] = {{SU_USD_JOINT_INDICES, "int[]", false},
                                                               {"primvars:skel:jointWeights", "float[]", false},
                                                               {"skel:blendShapes", "token[]", true}};
 

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOINT_INDICES "primvars:skel:jointIndices"
-
 /* All numbers of a value; *count -1 where something else stands there. */
 static double *numbers_of(su_usd_skel *b, su_usd_value value, int64_t *count)
 {
@@ -193,7 +191,7 @@ static su_status add_uv(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh)
 
 static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s, su_scene_mesh *mesh)
 {
-    const su_usd_attribute *indices = su_usd_find(&b->layer, prim, JOINT_INDICES);
+    const su_usd_attribute *indices = su_usd_find(&b->layer, prim, SU_USD_JOINT_INDICES);
     int64_t count, weights, own, binds, points = mesh->control_points;
     su_usd_text *joint = su_usd_skel_tokens(b, su_usd_find(&b->layer, prim, "skel:joints"), &own);
     double *weight = numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "primvars:skel:jointWeights")), &weights);
@@ -201,7 +199,7 @@ static su_status add_skin(su_usd_skel *b, int64_t prim, const su_usd_skeleton *s
         numbers_of(b, su_usd_first(su_usd_find(&b->layer, prim, "primvars:skel:geomBindTransform")), &binds);
     double bind[16];
     int32_t *index;
-    SU_TRY(whole_numbers(b, prim, JOINT_INDICES, (double)(own ? own : s->joints), &index, &count));
+    SU_TRY(whole_numbers(b, prim, SU_USD_JOINT_INDICES, (double)(own ? own : s->joints), &index, &count));
     bool all_alike = indices && su_usd_is(indices->interpolation, "constant"); /* a rigid part */
     int64_t each = all_alike ? count : points ? count / points : 0;
     if (weights != count || each < 1 || (!all_alike && each * points != count))
@@ -374,14 +372,9 @@ static su_status add_materials(su_usd_skel *b, int64_t prim, su_scene_mesh *mesh
     return SU_OK;
 }
 
-static bool is_skinned(const su_usd_layer *layer, int64_t prim)
-{
-    return !su_usd_none(su_usd_first(su_usd_find(layer, prim, JOINT_INDICES)));
-}
-
 static su_status add_mesh(su_usd_skel *b, int64_t prim)
 {
-    const su_usd_skeleton *s = is_skinned(&b->layer, prim) ? su_usd_skel_of(b, prim) : NULL;
+    const su_usd_skeleton *s = su_usd_has_joints(&b->layer, prim) ? su_usd_skel_of(b, prim) : NULL;
     su_scene_mesh *mesh = &b->out->mesh[b->out->meshes];
     int64_t numbers;
     int32_t node;
@@ -461,12 +454,11 @@ static su_status read_layer(su_usd_skel *b)
 static su_status name_files(su_usd_skel *b)
 {
     su_scene *s = b->out;
-    while (su_usd_taken_file(&b->layer, s->files)) s->files++;
-    s->file = su_arena_alloc(b->arena, s->files, sizeof *s->file);
+    s->file = su_arena_alloc(b->arena, b->layer.files, sizeof *s->file);
     if (!s->file) return su_usd_skel_no_memory(b);
-    for (int64_t k = 0; k < s->files; k++) {
-        const char *path = su_usd_taken_file(&b->layer, k);
-        s->file[k] = su_usd_skel_text(b, (su_usd_text){path, (int64_t)strlen(path)});
+    for (; s->files < b->layer.files; s->files++) {
+        const char *path = b->layer.file[s->files];
+        s->file[s->files] = su_usd_skel_text(b, (su_usd_text){path, (int64_t)strlen(path)});
     }
     return SU_OK;
 }
@@ -502,7 +494,8 @@ su_status su_usd_is_skinned(const char *path, bool *skinned, su_error *err)
         bones |= su_usd_skel_stands(&layer.prim[i], "Skeleton"),
             motion |= su_usd_skel_stands(&layer.prim[i], "SkelAnimation");
         mesh |= su_usd_skel_stands(&layer.prim[i], "Mesh");
-        bool moved = is_skinned(&layer, i) || !su_usd_none(su_usd_first(su_usd_find(&layer, i, "skel:blendShapes")));
+        bool moved =
+            su_usd_has_joints(&layer, i) || !su_usd_none(su_usd_first(su_usd_find(&layer, i, "skel:blendShapes")));
         skin |= su_usd_skel_stands(&layer.prim[i], "Mesh") && moved && !(points && points->samples > 1);
     }
     if (status == SU_OK && layer.no_memory) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);

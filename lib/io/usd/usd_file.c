@@ -92,7 +92,7 @@ void su_usd_close(su_usd_layer *layer)
         free(layer->part[i]);
     }
     free(layer->attribute), free(layer->prim), free(layer->arc), free(layer->path), free(layer->entry);
-    free(layer->part), free(layer->origin), free(layer->missing);
+    free(layer->part), free(layer->file), free(layer->origin), free(layer->missing);
     su_arena_free(&layer->arena);
     su_crate_free(layer->crate);
     if (layer->map) munmap((void *)layer->map, layer->bytes);

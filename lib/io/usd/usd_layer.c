@@ -50,32 +50,48 @@ su_status su_usd_add_arc(su_usd_layer *layer, int64_t *room, su_usd_arc arc, su_
 
 /* ---- what is there ---- */
 
-const char *su_usd_taken_file(const su_usd_layer *stage, int64_t number)
-{
-    for (int64_t i = 1; i < stage->parts; i++) {
-        bool known = false; /* several layers of a package are one file */
-        for (int64_t k = 0; k < i && !known; k++) known = strcmp(stage->part[k]->path, stage->part[i]->path) == 0;
-        if (!known && number-- == 0) return stage->part[i]->path;
-    }
-    return NULL;
-}
-
 bool su_usd_is(su_usd_text text, const char *word)
 {
     size_t length = strlen(word);
     return text.size == (int64_t)length && memcmp(text.at, word, length) == 0;
 }
 
-bool su_usd_same(su_usd_text a, su_usd_text b)
+int su_usd_compare(su_usd_text a, su_usd_text b)
 {
-    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, (size_t)a.size) == 0);
+    if (a.size != b.size) return a.size < b.size ? -1 : 1;
+    return a.size ? memcmp(a.at, b.at, (size_t)a.size) : 0;
+}
+
+bool su_usd_same(su_usd_text a, su_usd_text b) { return su_usd_compare(a, b) == 0; }
+
+su_usd_attribute *su_usd_attribute_of(const su_usd_layer *layer, int64_t prim, su_usd_text name)
+{
+    for (int64_t i = layer->prim[prim].attribute; i >= 0; i = layer->attribute[i].next)
+        if (su_usd_same(layer->attribute[i].name, name)) return &layer->attribute[i];
+    return NULL;
 }
 
 const su_usd_attribute *su_usd_find(const su_usd_layer *layer, int64_t prim, const char *name)
 {
-    for (int64_t i = layer->prim[prim].attribute; i >= 0; i = layer->attribute[i].next)
-        if (su_usd_is(layer->attribute[i].name, name)) return &layer->attribute[i];
-    return NULL;
+    return su_usd_attribute_of(layer, prim, (su_usd_text){name, (int64_t)strlen(name)});
+}
+
+int64_t su_usd_path_size(const su_usd_layer *layer, int64_t prim)
+{
+    int64_t size = 0;
+    for (; prim >= 0; prim = layer->prim[prim].parent)
+        if (!layer->prim[prim].set.size) size += 1 + layer->prim[prim].name.size;
+    return size;
+}
+
+void su_usd_write_path(const su_usd_layer *layer, int64_t prim, char *to)
+{
+    for (to += su_usd_path_size(layer, prim); prim >= 0; prim = layer->prim[prim].parent) {
+        su_usd_text name = layer->prim[prim].name;
+        if (layer->prim[prim].set.size) continue;
+        memcpy(to -= name.size, name.at, (size_t)name.size);
+        *--to = '/';
+    }
 }
 
 bool su_usd_none(su_usd_value value) { return !value.crate && value.text.size == 0; }
@@ -141,22 +157,21 @@ static su_usd_text path_in(su_usd_text list, int64_t number)
 bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, int64_t number, su_usd_text *name,
                    int64_t *prim)
 {
-    enum { DEEPEST = 256 };
-    su_usd_text names[DEEPEST], from[DEEPEST];
+    su_usd_text names[SU_USD_DEEPEST], from[SU_USD_DEEPEST];
     su_usd_value value = su_usd_first(relationship);
     if (su_usd_none(value)) return false;
-    int count = value.crate ? su_crate_target(value, number, DEEPEST, names)
-                            : su_usd_path_names(path_in(value.text, number), DEEPEST, names);
+    int count = value.crate ? su_crate_target(value, number, SU_USD_DEEPEST, names)
+                            : su_usd_path_names(path_in(value.text, number), SU_USD_DEEPEST, names);
     if (count < 1) return false;
     *name = names[count - 1], *prim = -1;
     for (int64_t o = relationship->origin; o > 0; o = layer->origin[o].outer) {
         const su_usd_origin *origin = &layer->origin[o];
-        int inside = su_usd_path_names(origin->from, DEEPEST, from), k = 0;
+        int inside = su_usd_path_names(origin->from, SU_USD_DEEPEST, from), k = 0;
         while (k < inside && k < count && su_usd_same(names[k], from[k])) k++;
         if (k < inside && !origin->open) return true;
         if (k < inside) continue;
-        int outside = su_usd_path_names(origin->to, DEEPEST, from);
-        if (inside < 0 || outside < 0 || outside + count - inside > DEEPEST) return true;
+        int outside = su_usd_path_names(origin->to, SU_USD_DEEPEST, from);
+        if (inside < 0 || outside < 0 || outside + count - inside > SU_USD_DEEPEST) return true;
         memmove(names + outside, names + inside, (size_t)(count - inside) * sizeof *names);
         memcpy(names, from, (size_t)outside * sizeof *names);
         count += outside - inside;

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+enum { SU_USD_DEEPEST = 256 }; /* levels of prims and of brackets, parts of a path */
+
 typedef struct su_usd_sample {
     double time; /* time code */
     su_usd_value value;
@@ -80,15 +82,17 @@ typedef struct su_usd_layer {
     /* of several composed */
     int64_t parts, origins;
     struct su_usd_layer **part; /* (parts) what holds the values */
-    su_usd_origin *origin;      /* (origins) the first is none */
-    su_arena arena;             /* of names and paths */
-    char *missing;              /* the first file that is asked for and cannot be read; NULL: none */
+    int64_t files;
+    const char **file;     /* (files) that the stage takes from beside its own, each once; the parts' */
+    su_usd_origin *origin; /* (origins) the first is none */
+    su_arena arena;        /* of names and paths */
+    char *missing;         /* the first file that is asked for and cannot be read; NULL: none */
 } su_usd_layer;
 
-/* The files that a stage takes from beside its own, a number after another from 0 on; NULL: there are no more. */
-const char *su_usd_taken_file(const su_usd_layer *stage, int64_t number);
 bool su_usd_is(su_usd_text text, const char *word);
 bool su_usd_same(su_usd_text a, su_usd_text b);
+/* An order of texts, the shorter first. */
+int su_usd_compare(su_usd_text a, su_usd_text b);
 /* An attribute of a prim by its name; NULL: it has none. */
 const su_usd_attribute *su_usd_find(const su_usd_layer *layer, int64_t prim, const char *name);
 bool su_usd_none(su_usd_value value);
@@ -101,6 +105,10 @@ su_usd_text su_usd_token(su_usd_value value);
 bool su_usd_target(const su_usd_layer *layer, const su_usd_attribute *relationship, int64_t number, su_usd_text *name,
                    int64_t *prim);
 
+/* The length of a prim's path "/a/b", without variants, and the path, without an end. */
+int64_t su_usd_path_size(const su_usd_layer *layer, int64_t prim);
+void su_usd_write_path(const su_usd_layer *layer, int64_t prim, char *to);
+
 /* Numbers of a value, of all its elements: at most `most` go to out (NULL: none does); quaternions real part first.
  * Returns how many there are, -1 where something else stands there or a number is not finite. */
 int64_t su_usd_numbers(su_usd_value value, int64_t most, double *out);
@@ -112,6 +120,8 @@ bool su_usd_next_token(su_usd_value *list, su_usd_text *token);
 /* One element more of array (count of room); SU_AGAIN. */
 su_status su_usd_grow(const su_usd_layer *layer, void *array, int64_t count, int64_t *room, size_t size, su_error *err);
 void su_usd_sort_samples(su_usd_attribute *attribute);
+/* The same as su_usd_find. */
+su_usd_attribute *su_usd_attribute_of(const su_usd_layer *layer, int64_t prim, su_usd_text name);
 /* Enters a prim, of which all but attribute, defined and inactive are set; SU_AGAIN. */
 su_status su_usd_add_prim(su_usd_layer *layer, int64_t *room, su_usd_prim prim, su_error *err);
 /* Enters an arc, whose prim then says where it stands; SU_AGAIN. */

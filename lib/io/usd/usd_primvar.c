@@ -20,3 +20,8 @@ const su_usd_attribute *su_usd_find_uv(const su_usd_layer *layer, int64_t prim)
     }
     return st;
 }
+
+bool su_usd_has_joints(const su_usd_layer *layer, int64_t prim)
+{
+    return !su_usd_none(su_usd_first(su_usd_find(layer, prim, SU_USD_JOINT_INDICES)));
+}

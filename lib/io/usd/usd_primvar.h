@@ -9,4 +9,8 @@ char su_usd_scope(const su_usd_attribute *a);
 /* Texture coordinates of a mesh: st, else the last that is called UVMap or has their type; NULL: none. */
 const su_usd_attribute *su_usd_find_uv(const su_usd_layer *layer, int64_t prim);
 
+/* Whether a mesh is bound to joints. */
+#define SU_USD_JOINT_INDICES "primvars:skel:jointIndices"
+bool su_usd_has_joints(const su_usd_layer *layer, int64_t prim);
+
 #endif

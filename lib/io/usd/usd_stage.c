@@ -16,9 +16,7 @@ static su_status merge(su_usd_composer *c, const su_usd_node *n, int64_t l, cons
 {
     su_usd_layer *out = c->out;
     su_usd_prim *prim = &out->prim[out->prims - 1];
-    su_usd_attribute *own = NULL;
-    for (int64_t i = prim->attribute; i >= 0 && !own; i = out->attribute[i].next)
-        if (su_usd_same(out->attribute[i].name, weak->name)) own = &out->attribute[i];
+    su_usd_attribute *own = su_usd_attribute_of(out, out->prims - 1, weak->name);
     if (!own) {
         SU_TRY(su_usd_composer_grow(c, &out->attribute, out->attributes, &c->attribute_room, sizeof *out->attribute));
         own = &out->attribute[out->attributes];
@@ -77,8 +75,7 @@ typedef struct child_name {
 static int by_name(const void *a, const void *b)
 {
     const child_name *x = a, *y = b;
-    if (x->name.size != y->name.size) return x->name.size < y->name.size ? -1 : 1;
-    int different = memcmp(x->name.at, y->name.at, (size_t)x->name.size);
+    int different = su_usd_compare(x->name, y->name);
     return different ? different : (x->order > y->order) - (x->order < y->order);
 }
 

@@ -4,10 +4,7 @@
 
 #include "io/usd/usd_layer.h"
 
-enum {
-    SU_USD_NO_PRIM = -2, /* prim of a layer that has none; -1 is the layer itself */
-    SU_USD_DEEPEST = 256 /* levels of prims, parts of a path */
-};
+enum { SU_USD_NO_PRIM = -2 }; /* prim of a layer that has none; -1 is the layer itself */
 
 /* A prim as its parent knows it. */
 typedef struct su_usd_child {
@@ -71,7 +68,7 @@ typedef struct su_usd_composer {
     su_usd_stack **stack;
     const struct su_usd_sought *sought; /* paths whose nodes are being found */
     const su_usd_lineage *lineage;
-    int64_t part_room, owned_room, stack_room, prim_room, attribute_room, origin_room;
+    int64_t part_room, owned_room, file_room, stack_room, prim_room, attribute_room, origin_room;
     su_arena arena; /* of nodes */
     su_error *err;
 } su_usd_composer;

@@ -14,18 +14,12 @@ static su_status discard(su_usd_layer *layer, su_status status)
     return status;
 }
 
-static int compare_texts(su_usd_text a, su_usd_text b)
-{
-    if (a.size != b.size) return a.size < b.size ? -1 : 1;
-    return a.size ? memcmp(a.at, b.at, (size_t)a.size) : 0;
-}
-
 static int compare_children(const void *a, const void *b)
 {
     const su_usd_child *x = a, *y = b;
     if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
-    int different = compare_texts(x->set, y->set);
-    if (different == 0) different = compare_texts(x->name, y->name);
+    int different = su_usd_compare(x->set, y->set);
+    if (different == 0) different = su_usd_compare(x->name, y->name);
     return different ? different : (x->prim > y->prim) - (x->prim < y->prim);
 }
 
@@ -135,11 +129,13 @@ su_status su_usd_part_of(su_usd_composer *c, const su_usd_layer *from, su_usd_te
     char *path = NULL, *entry = NULL;
     su_usd_layer *layer;
     su_error why = {0};
+    bool known = false; /* several layers of a package are one file */
     *found = -1;
     SU_TRY(locate(c, from, asset, &path, &entry));
     for (int64_t i = 0; i < c->parts; i++) {
         const su_usd_layer *own = c->part[i].layer;
         if (strcmp(own->path, path) != 0) continue;
+        known = true;
         if (entry ? own->entry && strcmp(own->entry, entry) == 0 : c->part[i].whole) {
             *found = i;
             return SU_OK;
@@ -149,9 +145,12 @@ su_status su_usd_part_of(su_usd_composer *c, const su_usd_layer *from, su_usd_te
     su_status status = su_usd_open_layer(path, entry, layer, &why);
     if (status == SU_OK) {
         if (layer->crate) layer->crate->no_memory = &c->out->no_memory;
-        status = su_usd_add_part(c, layer, !entry);
+        SU_TRY(su_usd_add_part(c, layer, !entry));
         *found = c->parts - 1;
-        return status;
+        if (known) return SU_OK;
+        SU_TRY(su_usd_composer_grow(c, &c->out->file, c->out->files, &c->file_room, sizeof *c->out->file));
+        c->out->file[c->out->files++] = layer->path;
+        return SU_OK;
     }
     free(layer);
     if (status == SU_AGAIN) return su_fail(c->err, SU_AGAIN, "%s", why.text);

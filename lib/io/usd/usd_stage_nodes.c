@@ -65,19 +65,14 @@ static su_status child_of(su_usd_composer *c, const su_usd_node *n, su_usd_text 
 /* The path of a node, kept. */
 static su_status find_path(su_usd_composer *c, su_usd_node *n)
 {
-    int64_t l = 0, size = 0;
+    int64_t l = 0;
     if (n->path.at) return SU_OK;
     while (l + 1 < n->stack->layers && n->prim[l] == SU_USD_NO_PRIM) l++;
     const su_usd_layer *layer = su_usd_layer_of(c, n, l);
-    for (int64_t i = n->prim[l]; i >= 0; i = layer->prim[i].parent)
-        if (!layer->prim[i].set.size) size += 1 + layer->prim[i].name.size;
-    char *text = su_arena_alloc(&c->out->arena, size + 1, 1), *end = text ? text + size : NULL;
+    int64_t size = su_usd_path_size(layer, n->prim[l]);
+    char *text = su_arena_alloc(&c->out->arena, size + 1, 1);
     if (!text) return su_usd_no_memory(c);
-    for (int64_t i = n->prim[l]; i >= 0; i = layer->prim[i].parent) {
-        if (layer->prim[i].set.size) continue;
-        memcpy(end -= layer->prim[i].name.size, layer->prim[i].name.at, (size_t)layer->prim[i].name.size);
-        *--end = '/';
-    }
+    su_usd_write_path(layer, n->prim[l], text);
     n->path = (su_usd_text){text, size};
     return SU_OK;
 }

@@ -86,12 +86,7 @@ static su_status attribute_of(su_usda_parser *p, int64_t prim, su_usd_text type,
                               su_usd_attribute **out)
 {
     su_usd_layer *file = p->file;
-    for (int64_t i = file->prim[prim].attribute; i >= 0; i = file->attribute[i].next)
-        if (file->attribute[i].name.size == name.size &&
-            memcmp(file->attribute[i].name.at, name.at, (size_t)name.size) == 0) {
-            *out = &file->attribute[i];
-            return SU_OK;
-        }
+    if ((*out = su_usd_attribute_of(file, prim, name))) return SU_OK;
     SU_TRY(grow(p, &file->attribute, file->attributes, &p->attribute_room, sizeof *file->attribute));
     *out = &file->attribute[file->attributes];
     **out = (su_usd_attribute){.type = type, .name = name, .next = file->prim[prim].attribute};
@@ -110,11 +105,9 @@ static su_status make_absolute(su_usda_parser *p, int64_t prim, su_usd_text *val
 {
     const su_usd_layer *layer = p->file;
     const char *end = value->at + value->size;
-    int64_t own = 0, relative = 0;
+    int64_t own = su_usd_path_size(layer, prim), relative = 0;
     for (const char *at = value->at; (at = memchr(at, '<', (size_t)(end - at))); at++) relative += at[1] != '/';
     if (!relative) return SU_OK;
-    for (int64_t i = prim; i >= 0; i = layer->prim[i].parent)
-        own += layer->prim[i].set.size ? 0 : 1 + layer->prim[i].name.size;
     char *text = su_arena_alloc(&p->file->arena, value->size + relative * (own + 1) + 1, 1), *to = text;
     if (!text) return su_fail(p->err, SU_AGAIN, "%s: out of memory", layer->path);
     for (const char *at = value->at; at < end;) {
@@ -123,15 +116,8 @@ static su_status make_absolute(su_usda_parser *p, int64_t prim, su_usd_text *val
         int64_t above = prim;
         for (; end - at > 1 && memcmp(at, "..", 2) == 0; at += at[2] == '/' ? 3 : 2)
             if (above >= 0) above = layer->prim[above].parent;
-        char *behind = to;
-        for (int64_t i = above; i >= 0; i = layer->prim[i].parent)
-            behind += layer->prim[i].set.size ? 0 : 1 + layer->prim[i].name.size;
-        to = behind;
-        for (int64_t i = above; i >= 0; i = layer->prim[i].parent) {
-            if (layer->prim[i].set.size) continue;
-            memcpy(behind -= layer->prim[i].name.size, layer->prim[i].name.at, (size_t)layer->prim[i].name.size);
-            *--behind = '/';
-        }
+        su_usd_write_path(layer, above, to);
+        to += su_usd_path_size(layer, above);
         if (*at == '.') at++; /* the prim itself */
         if (*at != '>') *to++ = '/';
     }
@@ -174,6 +160,14 @@ static su_status read_attribute(su_usda_parser *p, int64_t prim, su_usd_text typ
     return SU_OK;
 }
 
+/* "reorder nameChildren = [...]", its first word read. */
+static su_status skip_order(su_usda_parser *p)
+{
+    su_usd_text skipped;
+    (void)su_usda_word(p);
+    return su_usda_take(p, '=') ? su_usda_value(p, &skipped) : su_usda_refuse(p, "an order without names");
+}
+
 static su_status read_prim(su_usda_parser *p, char specifier, int64_t parent, int depth);
 static su_status read_body(su_usda_parser *p, int64_t prim, int depth);
 
@@ -181,7 +175,7 @@ static su_status read_body(su_usda_parser *p, int64_t prim, int depth);
 static su_status read_variants(su_usda_parser *p, int64_t parent, int depth)
 {
     su_usd_text set, name;
-    if (depth > SU_USDA_DEEPEST) return su_usda_refuse(p, "prims are nested too deeply");
+    if (depth > SU_USD_DEEPEST) return su_usda_refuse(p, "prims are nested too deeply");
     SU_TRY(su_usda_value(p, &set));
     if (!su_usda_take(p, '=') || !su_usda_take(p, '{')) return su_usda_refuse(p, "a variant set without variants");
     while (!su_usda_take(p, '}')) {
@@ -205,7 +199,6 @@ static su_status read_variants(su_usda_parser *p, int64_t parent, int depth)
 
 static su_status read_body(su_usda_parser *p, int64_t prim, int depth)
 {
-    su_usd_text skipped;
     if (!su_usda_take(p, '{')) return su_usda_refuse(p, "a prim without a body");
     while (!su_usda_take(p, '}')) {
         su_usd_text first = su_usda_word(p);
@@ -215,9 +208,7 @@ static su_status read_body(su_usda_parser *p, int64_t prim, int depth)
         } else if (su_usd_is(first, "variantSet")) {
             SU_TRY(read_variants(p, prim, depth + 1));
         } else if (su_usd_is(first, "reorder")) {
-            (void)su_usda_word(p);
-            if (!su_usda_take(p, '=')) return su_usda_refuse(p, "an order without names");
-            SU_TRY(su_usda_value(p, &skipped));
+            SU_TRY(skip_order(p));
         } else {
             SU_TRY(read_attribute(p, prim, first));
         }
@@ -230,7 +221,7 @@ static su_status read_prim(su_usda_parser *p, char specifier, int64_t parent, in
 {
     su_usd_text type = su_usda_word(p), name;
     metadata meta = {0};
-    if (depth > SU_USDA_DEEPEST) return su_usda_refuse(p, "prims are nested too deeply");
+    if (depth > SU_USD_DEEPEST) return su_usda_refuse(p, "prims are nested too deeply");
     if (!su_usda_next_is(p, '"') && !su_usda_next_is(p, '\'')) return su_usda_refuse(p, "a prim without a name");
     SU_TRY(su_usda_quoted(p, &name));
     int64_t arcs = p->file->arcs, at = p->file->prims;
@@ -266,11 +257,9 @@ static su_status read_layer(su_usda_parser *p)
     if (meta.codes.size && number_in(meta.codes, &number) == 1 && number > 0.0) file->codes_per_second = number;
     if (su_usd_is(meta.up, "Z")) file->up = 'Z';
     for (su_usda_skip_space(p); p->at < p->end; su_usda_skip_space(p)) {
-        su_usd_text first = su_usda_word(p), skipped;
+        su_usd_text first = su_usda_word(p);
         if (su_usd_is(first, "reorder")) {
-            (void)su_usda_word(p);
-            if (!su_usda_take(p, '=')) return su_usda_refuse(p, "an order without names");
-            SU_TRY(su_usda_value(p, &skipped));
+            SU_TRY(skip_order(p));
             continue;
         }
         if (!su_usd_is(first, "def") && !su_usd_is(first, "over") && !su_usd_is(first, "class"))

@@ -4,8 +4,6 @@
 
 #include "io/usd/usd_layer.h"
 
-enum { SU_USDA_DEEPEST = 256 }; /* levels of brackets, and of prims */
-
 typedef struct su_usda_parser {
     su_usd_layer *file;
     const char *begin;

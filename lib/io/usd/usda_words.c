@@ -75,7 +75,7 @@ static bool is_quote(char c) { return c == '"' || c == '\'' || c == '@' || c == 
 
 su_status su_usda_bracketed(su_usda_parser *p, su_usd_text *out)
 {
-    char open[SU_USDA_DEEPEST];
+    char open[SU_USD_DEEPEST];
     int depth = 0;
     su_usd_text inner;
     out->at = p->at;
@@ -91,7 +91,7 @@ su_status su_usda_bracketed(su_usda_parser *p, su_usd_text *out)
         }
         p->at++;
         if (c == '(' || c == '[' || c == '{') {
-            if (depth == SU_USDA_DEEPEST) return su_usda_refuse(p, "brackets are nested too deeply");
+            if (depth == SU_USD_DEEPEST) return su_usda_refuse(p, "brackets are nested too deeply");
             open[depth++] = c;
         } else if (c == ')' || c == ']' || c == '}') {
             if (depth == 0 || (open[depth - 1] == '(') != (c == ')') || (open[depth - 1] == '[') != (c == ']'))

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIANT = 10, DEEPEST = 256 }; /* a kind of spec; levels of prims */
+enum { VARIANT = 10 }; /* a kind of spec */
 
 typedef struct reader {
     su_usd_layer *layer;
@@ -391,7 +391,7 @@ static su_status read_prims(reader *r, int32_t root)
         }
         if (inside) SU_TRY(order_children(r, p, rank));
         if (inside && p->child >= 0) {
-            if (++depth > DEEPEST) return refuse(r, "prims are nested too deeply");
+            if (++depth > SU_USD_DEEPEST) return refuse(r, "prims are nested too deeply");
             at = p->child;
             continue;
         }
