@@ -1,5 +1,6 @@
 /* .npz archives: round trips, NumPy as second opinion, and hostile files. */
 #include "core/npz.h"
+#include "own_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,31 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/supple-npz-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-static const char *path_of(const char *name)
-{
-    static char paths[4][200];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 static const double doubles[6] = {1.5, -2.25, 1e-300, 3.141592653589793, 1e300, 0};
 static const float floats[3] = {1.5f, 0.1f, -7};
@@ -121,15 +97,16 @@ static void spill(const char *path, const void *content, size_t count)
 static void test_round_trip(void **state)
 {
     (void)state;
-    write_sample(path_of("a.npz"), false);
-    check_sample(path_of("a.npz"));
-    write_sample(path_of("z.npz"), true);
-    check_sample(path_of("z.npz"));
+    write_sample(own_folder_path("a.npz"), false);
+    check_sample(own_folder_path("a.npz"));
+    write_sample(own_folder_path("z.npz"), true);
+    check_sample(own_folder_path("z.npz"));
 
     /* The same content gives the same bytes. */
     size_t first_count, second_count;
-    write_sample(path_of("b.npz"), false);
-    char *first = slurp(path_of("a.npz"), &first_count), *second = slurp(path_of("b.npz"), &second_count);
+    write_sample(own_folder_path("b.npz"), false);
+    char *first = slurp(own_folder_path("a.npz"), &first_count),
+         *second = slurp(own_folder_path("b.npz"), &second_count);
     assert_int_equal(first_count, second_count);
     assert_memory_equal(first, second, first_count);
     free(first);
@@ -142,7 +119,7 @@ static void test_writer_misuse(void **state)
     su_error err = {0};
     su_npz_writer *writer = NULL;
     json_t *meta = json_object();
-    assert_int_equal(su_npz_create(path_of("misuse.npz"), &writer, &err), SU_OK);
+    assert_int_equal(su_npz_create(own_folder_path("misuse.npz"), &writer, &err), SU_OK);
     assert_int_equal(su_npz_add(writer, "x", SU_F64, 1, (int64_t[]){2}, doubles, &err), SU_OK);
     assert_int_equal(su_npz_add(writer, "x", SU_F64, 1, (int64_t[]){2}, doubles, &err), SU_FAILED);
     assert_int_equal(su_npz_add(writer, "y", SU_F64, 1, (int64_t[]){-1}, doubles, &err), SU_FAILED);
@@ -152,7 +129,7 @@ static void test_writer_misuse(void **state)
     assert_int_equal(su_npz_append(writer, doubles, 1, &err), SU_OK);
     assert_int_equal(su_npz_end(writer, &err), SU_FAILED);
     assert_int_equal(su_npz_commit(writer, meta, &err), SU_FAILED); /* frees, writes nothing */
-    assert_int_equal(access(path_of("misuse.npz"), F_OK), -1);
+    assert_int_equal(access(own_folder_path("misuse.npz"), F_OK), -1);
     su_npz_abandon(NULL);
     json_decref(meta);
 }
@@ -166,8 +143,8 @@ static bool python(const char *script)
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", interpreters[i]);
         if (system(command) != 0) continue;
-        spill(path_of("script.py"), script, strlen(script));
-        snprintf(command, sizeof command, "%s %s/script.py %s", interpreters[i], folder, folder);
+        spill(own_folder_path("script.py"), script, strlen(script));
+        snprintf(command, sizeof command, "%s %s/script.py %s", interpreters[i], own_folder, own_folder);
         assert_int_equal(system(command), 0);
         return true;
     }
@@ -177,8 +154,8 @@ static bool python(const char *script)
 static void test_numpy_reads(void **state)
 {
     (void)state;
-    write_sample(path_of("a.npz"), false);
-    write_sample(path_of("z.npz"), true);
+    write_sample(own_folder_path("a.npz"), false);
+    write_sample(own_folder_path("z.npz"), true);
     if (!python("import sys, json, zipfile, numpy as np\n"
                 "for name in 'a.npz', 'z.npz':\n"
                 "    path = sys.argv[1] + '/' + name\n"
@@ -218,7 +195,8 @@ static void test_numpy_writes(void **state)
     su_error err = {0};
     for (int k = 0; k < 2; k++) {
         su_npz *file = NULL;
-        if (su_npz_open(path_of(k ? "deflated.npz" : "stored.npz"), &file, &err) != SU_OK) fail_msg("%s", err.text);
+        if (su_npz_open(own_folder_path(k ? "deflated.npz" : "stored.npz"), &file, &err) != SU_OK)
+            fail_msg("%s", err.text);
         double wanted[24];
         for (int i = 0; i < 24; i++) wanted[i] = i;
         check_array(file, "c", SU_F64, 3, (int64_t[]){2, 3, 4}, wanted, true);
@@ -256,15 +234,16 @@ static void test_numpy_writes(void **state)
     void *data;
     const char *names[] = {"f.npy", "v2.npy"};
     for (int k = 0; k < 2; k++) {
-        if (su_npy_load(path_of(names[k]), SU_F64, &dimensions, shape, &data, &err) != SU_OK) fail_msg("%s", err.text);
+        if (su_npy_load(own_folder_path(names[k]), SU_F64, &dimensions, shape, &data, &err) != SU_OK)
+            fail_msg("%s", err.text);
         assert_int_equal(dimensions, 3);
         assert_int_equal(shape[2], 4);
         for (int i = 0; i < 24; i++) assert_true(((double *)data)[i] == i);
         free(data);
     }
-    assert_int_equal(su_npy_load(path_of("text.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
-    assert_int_equal(su_npy_load(path_of("stored.npz"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
-    assert_int_equal(su_npy_load(path_of("absent.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
+    assert_int_equal(su_npy_load(own_folder_path("text.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
+    assert_int_equal(su_npy_load(own_folder_path("stored.npz"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
+    assert_int_equal(su_npy_load(own_folder_path("absent.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
 }
 
 static void test_npy(void **state)
@@ -274,18 +253,19 @@ static void test_npy(void **state)
     int dimensions;
     int64_t shape[SU_MAX_DIMENSIONS];
     void *data;
-    assert_int_equal(su_npy_save(path_of("one.npy"), SU_F64, 2, (int64_t[]){3, 2}, doubles, &err), SU_OK);
-    assert_int_equal(su_npy_load(path_of("one.npy"), SU_F64, &dimensions, shape, &data, &err), SU_OK);
+    assert_int_equal(su_npy_save(own_folder_path("one.npy"), SU_F64, 2, (int64_t[]){3, 2}, doubles, &err), SU_OK);
+    assert_int_equal(su_npy_load(own_folder_path("one.npy"), SU_F64, &dimensions, shape, &data, &err), SU_OK);
     assert_int_equal(dimensions, 2);
     assert_int_equal(shape[0], 3);
     assert_memory_equal(data, doubles, sizeof doubles);
     free(data);
-    assert_int_equal(su_npy_load(path_of("one.npy"), SU_F32, &dimensions, shape, &data, &err), SU_INPUT); /* 1e300 */
+    assert_int_equal(su_npy_load(own_folder_path("one.npy"), SU_F32, &dimensions, shape, &data, &err),
+                     SU_INPUT); /* 1e300 */
     size_t count;
-    char *content = slurp(path_of("one.npy"), &count);
+    char *content = slurp(own_folder_path("one.npy"), &count);
     for (size_t cut = 0; cut < count; cut++) {
-        spill(path_of("cut.npy"), content, cut);
-        assert_int_equal(su_npy_load(path_of("cut.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
+        spill(own_folder_path("cut.npy"), content, cut);
+        assert_int_equal(su_npy_load(own_folder_path("cut.npy"), SU_F64, &dimensions, shape, &data, &err), SU_INPUT);
     }
     free(content);
 }
@@ -300,7 +280,7 @@ static su_status read_all(const char *path)
         const void *data;
         status = su_npz_data(file, su_npz_entry_at(file, i), &data, &err);
     }
-    if (status != SU_OK && !strstr(err.text, folder)) fail_msg("message without the file's name: %s", err.text);
+    if (status != SU_OK && !strstr(err.text, own_folder)) fail_msg("message without the file's name: %s", err.text);
     su_npz_close(file);
     return status;
 }
@@ -328,17 +308,17 @@ static void test_truncation(void **state)
     (void)state;
     for (int deflated = 0; deflated < 2; deflated++) {
         size_t count;
-        write_small(path_of("small.npz"), deflated);
-        char *content = slurp(path_of("small.npz"), &count);
-        assert_int_equal(read_all(path_of("small.npz")), SU_OK);
+        write_small(own_folder_path("small.npz"), deflated);
+        char *content = slurp(own_folder_path("small.npz"), &count);
+        assert_int_equal(read_all(own_folder_path("small.npz")), SU_OK);
         for (size_t cut = 0; cut < count; cut++) {
-            spill(path_of("cut.npz"), content, cut);
-            assert_int_equal(read_all(path_of("cut.npz")), SU_INPUT);
+            spill(own_folder_path("cut.npz"), content, cut);
+            assert_int_equal(read_all(own_folder_path("cut.npz")), SU_INPUT);
         }
         free(content);
     }
-    assert_int_equal(read_all(path_of("absent.npz")), SU_INPUT);
-    assert_int_equal(read_all(folder), SU_INPUT);
+    assert_int_equal(read_all(own_folder_path("absent.npz")), SU_INPUT);
+    assert_int_equal(read_all(own_folder), SU_INPUT);
 }
 
 /* Every single flipped bit: never a crash, and array data never come back changed without a message. */
@@ -347,12 +327,12 @@ static void test_bit_flips(void **state)
     (void)state;
     for (int deflated = 0; deflated < 2; deflated++) {
         size_t count;
-        write_small(path_of("small.npz"), deflated);
-        char *content = slurp(path_of("small.npz"), &count);
+        write_small(own_folder_path("small.npz"), deflated);
+        char *content = slurp(own_folder_path("small.npz"), &count);
         for (size_t bit = 0; bit < 8 * count; bit++) {
             content[bit / 8] ^= (char)(1 << bit % 8);
-            spill(path_of("flip.npz"), content, count);
-            su_status status = read_all(path_of("flip.npz"));
+            spill(own_folder_path("flip.npz"), content, count);
+            su_status status = read_all(own_folder_path("flip.npz"));
             if (status != SU_OK && status != SU_INPUT) fail_msg("bit %zu ends with status %d", bit, status);
             content[bit / 8] ^= (char)(1 << bit % 8);
         }
@@ -365,14 +345,14 @@ static void test_checksum(void **state)
 {
     (void)state;
     size_t count;
-    write_small(path_of("small.npz"), false);
-    char *content = slurp(path_of("small.npz"), &count);
+    write_small(own_folder_path("small.npz"), false);
+    char *content = slurp(own_folder_path("small.npz"), &count);
     char *data = memmem(content, count, doubles, sizeof doubles);
     assert_non_null(data);
     assert_int_equal((data - content) % 64, 0);
     data[3] ^= 1;
-    spill(path_of("flip.npz"), content, count);
-    assert_int_equal(read_all(path_of("flip.npz")), SU_INPUT);
+    spill(own_folder_path("flip.npz"), content, count);
+    assert_int_equal(read_all(own_folder_path("flip.npz")), SU_INPUT);
     free(content);
 }
 
@@ -394,8 +374,8 @@ static void test_lies(void **state)
     };
     for (int deflated = 0; deflated < 2; deflated++) {
         size_t count;
-        write_small(path_of("small.npz"), deflated);
-        char *content = slurp(path_of("small.npz"), &count);
+        write_small(own_folder_path("small.npz"), deflated);
+        char *content = slurp(own_folder_path("small.npz"), &count);
         char *first = memmem(content, count, "PK\1\2", 4);
         char *second = memmem(first + 4, count - (size_t)(first + 4 - content), "PK\1\2", 4);
         assert_non_null(second);
@@ -403,8 +383,8 @@ static void test_lies(void **state)
             char before[46];
             memcpy(before, second, sizeof before);
             put(second + lies[i].field, lies[i].value, lies[i].bytes);
-            spill(path_of("lie.npz"), content, count);
-            if (read_all(path_of("lie.npz")) != SU_INPUT) fail_msg("lie %zu was believed", i);
+            spill(own_folder_path("lie.npz"), content, count);
+            if (read_all(own_folder_path("lie.npz")) != SU_INPUT) fail_msg("lie %zu was believed", i);
             memcpy(second, before, sizeof before);
         }
         free(content);
@@ -418,5 +398,5 @@ int main(void)
         cmocka_unit_test(test_numpy_writes), cmocka_unit_test(test_npy),           cmocka_unit_test(test_truncation),
         cmocka_unit_test(test_bit_flips),    cmocka_unit_test(test_checksum),      cmocka_unit_test(test_lies),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, own_folder_make, own_folder_remove);
 }

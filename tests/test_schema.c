@@ -7,6 +7,7 @@
 #include "io/stage/poses.h"
 #include "io/stage/sim.h"
 #include "io/stage/tet.h"
+#include "own_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,29 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/supple-schema-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 /* One tet around one skin vertex. */
 static double vertices[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}, bary[4] = {0.25, 0.25, 0.25, 0.25};
@@ -72,8 +50,8 @@ static void test_round_trip(void **state)
     su_error err = {0};
     su_tet tet = sample_tet(), back;
     tet.file.meta = json_pack("{s:s, s:[s,s]}", "material", "stvk", "param_names", "a", "b");
-    if (su_tet_save(path_of("a.tet.npz"), &tet, &err) != SU_OK) fail_msg("%s", err.text);
-    if (su_tet_load(path_of("a.tet.npz"), &back, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_tet_save(own_folder_path("a.tet.npz"), &tet, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_tet_load(own_folder_path("a.tet.npz"), &back, &err) != SU_OK) fail_msg("%s", err.text);
     assert_int_equal(back.n, 4);
     assert_int_equal(back.t, 1);
     assert_int_equal(back.b, 4);
@@ -91,7 +69,7 @@ static void test_round_trip(void **state)
     /* Loaded arrays may be changed; the file stays. */
     back.vertices[0] = 7;
     su_tet_free(&back);
-    assert_int_equal(su_tet_load(path_of("a.tet.npz"), &back, &err), SU_OK);
+    assert_int_equal(su_tet_load(own_folder_path("a.tet.npz"), &back, &err), SU_OK);
     assert_true(back.vertices[0] == 0);
     int32_t *more = NULL;
     assert_int_equal(SU_FILE_ALLOC(&back.file, &more, 10, &err), SU_OK);
@@ -103,10 +81,10 @@ static void test_round_trip(void **state)
 static void refused_save(const su_tet *tet, su_status status, const char *array)
 {
     su_error err = {0};
-    unlink(path_of("bad.tet.npz"));
-    assert_int_equal(su_tet_save(path_of("bad.tet.npz"), tet, &err), status);
+    unlink(own_folder_path("bad.tet.npz"));
+    assert_int_equal(su_tet_save(own_folder_path("bad.tet.npz"), tet, &err), status);
     if (!strstr(err.text, array) || !strstr(err.text, "bad.tet.npz")) fail_msg("unclear message: %s", err.text);
-    assert_int_equal(access(path_of("bad.tet.npz"), F_OK), -1);
+    assert_int_equal(access(own_folder_path("bad.tet.npz"), F_OK), -1);
 }
 
 static void test_save_refuses(void **state)
@@ -170,7 +148,7 @@ static su_status load_with(const one_array *changes, int count, json_t *meta, su
     su_npz_writer *writer = NULL;
     su_tet tet;
     sample_tet();
-    assert_int_equal(su_npz_create(path_of("user.npz"), &writer, err), SU_OK);
+    assert_int_equal(su_npz_create(own_folder_path("user.npz"), &writer, err), SU_OK);
     for (size_t i = 0; i < sizeof standard / sizeof *standard; i++) {
         const one_array *array = &standard[i];
         for (int k = 0; k < count; k++)
@@ -181,7 +159,7 @@ static su_status load_with(const one_array *changes, int count, json_t *meta, su
     }
     assert_int_equal(su_npz_commit(writer, meta, err), SU_OK);
     json_decref(meta);
-    su_status status = su_tet_load(path_of("user.npz"), &tet, err);
+    su_status status = su_tet_load(own_folder_path("user.npz"), &tet, err);
     if (status == SU_OK) {
         assert_memory_equal(tet.tets, tets, sizeof tets);
         assert_memory_equal(tet.vertices, vertices, sizeof vertices);
@@ -245,7 +223,7 @@ static void test_kinds_refused(void **state)
     assert_int_equal(load_with(NULL, 0, json_pack("{s:s, s:i}", "kind", "supple.tet", "version", 0), &err), SU_INPUT);
     assert_int_equal(load_with(NULL, 0, json_pack("{s:s}", "kind", "supple.tet"), &err), SU_INPUT);
     assert_int_equal(load_with(NULL, 0, json_object(), &err), SU_INPUT);
-    assert_int_equal(su_anim_load(path_of("absent.anim.npz"), &anim, &err), SU_INPUT);
+    assert_int_equal(su_anim_load(own_folder_path("absent.anim.npz"), &anim, &err), SU_INPUT);
     assert_non_null(strstr(err.text, "absent.anim.npz"));
 }
 
@@ -286,24 +264,24 @@ static void test_sim(void **state)
                   .iterations = iterations,
                   .status = status},
            back;
-    if (su_sim_save(path_of("a.sim.npz"), &sim, &err) != SU_OK) fail_msg("%s", err.text);
-    assert_int_equal(su_sim_load(path_of("a.sim.npz"), &back, &err), SU_OK);
+    if (su_sim_save(own_folder_path("a.sim.npz"), &sim, &err) != SU_OK) fail_msg("%s", err.text);
+    assert_int_equal(su_sim_load(own_folder_path("a.sim.npz"), &back, &err), SU_OK);
     assert_memory_equal(back.q, q, sizeof q);
     assert_int_equal(back.n, 0);
     su_sim_free(&back);
 
     status[1] = 4;
-    assert_int_equal(su_sim_save(path_of("b.sim.npz"), &sim, &err), SU_NUMERICS);
+    assert_int_equal(su_sim_save(own_folder_path("b.sim.npz"), &sim, &err), SU_NUMERICS);
     status[1] = 1;
     times[1] = 0.51;
-    assert_int_equal(su_sim_save(path_of("b.sim.npz"), &sim, &err), SU_NUMERICS);
+    assert_int_equal(su_sim_save(own_folder_path("b.sim.npz"), &sim, &err), SU_NUMERICS);
     times[1] = 0.5;
     weights[2] = 0.9;
-    assert_int_equal(su_sim_save(path_of("b.sim.npz"), &sim, &err), SU_NUMERICS);
+    assert_int_equal(su_sim_save(own_folder_path("b.sim.npz"), &sim, &err), SU_NUMERICS);
     weights[2] = 1;
     sim.q = NULL;
-    assert_int_equal(su_sim_save(path_of("b.sim.npz"), &sim, &err), SU_NUMERICS);
-    assert_int_equal(access(path_of("b.sim.npz"), F_OK), -1);
+    assert_int_equal(su_sim_save(own_folder_path("b.sim.npz"), &sim, &err), SU_NUMERICS);
+    assert_int_equal(access(own_folder_path("b.sim.npz"), F_OK), -1);
 }
 
 int main(void)
@@ -313,5 +291,5 @@ int main(void)
         cmocka_unit_test(test_load_refuses), cmocka_unit_test(test_kinds_refused), cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sim),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, own_folder_make, own_folder_remove);
 }

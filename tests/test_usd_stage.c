@@ -3,6 +3,7 @@
  * packages are tests/test_import_usd.sh's. */
 #include "io/usd/usd_file.h"
 #include "io/usd/usd_stage.h"
+#include "own_folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,27 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/supple-stage-XXXXXX";
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
 static void put(const char *name, const char *text)
 {
-    char path[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *out = fopen(path, "w");
+    FILE *out = fopen(own_folder_path(name), "w");
     assert_non_null(out);
     fprintf(out, "#usda 1.0\n%s", text);
     assert_int_equal(fclose(out), 0);
@@ -44,11 +27,9 @@ static su_usd_layer stage;
 
 static void show(const char *root)
 {
-    char path[200];
     su_error err = {0};
     put("root.usda", root);
-    snprintf(path, sizeof path, "%s/root.usda", folder);
-    if (su_usd_open(path, &stage, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_usd_open(own_folder_path("root.usda"), &stage, &err) != SU_OK) fail_msg("%s", err.text);
 }
 
 static int64_t prim_of(const char *path)
@@ -291,14 +272,13 @@ static void chains_without_end(void **state)
     } chains[] = {{"def \"a%d\" ( references = </a%d/b> ) { def \"b\" {} }\n", "lead from one to another more than"},
                   {"def \"a%d\" ( inherits = </a%d> ) {}\n", "is made of more than"}};
     for (size_t k = 0; k < sizeof chains / sizeof *chains; k++) {
-        char *text = calloc(PRIMS, ROOM), *end = text, path[200];
+        char *text = calloc(PRIMS, ROOM), *end = text;
         su_error err = {0};
         assert_non_null(text);
         for (int i = 0; i < PRIMS; i++) end += snprintf(end, ROOM, chains[k].format, i, i + 1);
         put("root.usda", text);
         free(text);
-        snprintf(path, sizeof path, "%s/root.usda", folder);
-        assert_int_equal(su_usd_open(path, &stage, &err), SU_INPUT);
+        assert_int_equal(su_usd_open(own_folder_path("root.usda"), &stage, &err), SU_INPUT);
         assert_non_null(strstr(err.text, chains[k].says));
     }
 }
@@ -337,5 +317,5 @@ int main(void)
                                        cmocka_unit_test(chains_without_end),
                                        cmocka_unit_test(files_that_are_not_there)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, own_folder_make, own_folder_remove);
 }
