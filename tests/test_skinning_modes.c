@@ -251,6 +251,31 @@ static void eigenpairs_are_those_of_a_dense_solver(void **state)
     }
 }
 
+/* However few are wanted: they are the first of many, and of length 1. */
+static void few_modes_are_the_first_of_many(void **state)
+{
+    body b = make(10, 7, 6, true);
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double many[MODES], *W = take(MODES * b.box.n);
+    (void)state;
+    solve(&problem, many, W, NULL);
+    for (int wanted = 1; wanted < 4; wanted++) {
+        double few[MODES];
+        su_skinning_report report;
+        su_error err = {0};
+        if (su_skinning_modes(&problem, wanted, few, W, &report, &err)) fail_msg("%s", err.text);
+        assert_true(report.steps > 0);
+        for (int k = 0; k < wanted; k++) {
+            double square = 0;
+            for (int64_t v = 0; v < b.box.n; v++) square += b.mass[v] * W[v * wanted + k] * W[v * wanted + k];
+            assert_true(fabs(few[k] - many[k]) < 1e-9 * many[wanted - 1]);
+            assert_true(fabs(square - 1) < 1e-11);
+        }
+    }
+    free(W);
+    body_free(&b);
+}
+
 /* Twelve equal bodies have each eigenvalue twelve times, which is more than the solver has vectors at work. */
 static void none_of_many_equal_modes_is_missed(void **state)
 {
@@ -818,6 +843,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eigenpairs_are_those_of_a_dense_solver),
+        cmocka_unit_test(few_modes_are_the_first_of_many),
         cmocka_unit_test(none_of_many_equal_modes_is_missed),
         cmocka_unit_test(the_rig_sees_nothing_of_the_modes),
         cmocka_unit_test(dependent_rows_are_dropped),

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The space holds so many times the vectors wanted before it is cut down to its lowest KEPT_TIMES of them. */
+/* The space holds so many times the vectors wanted, or what is kept where that is more, and a block's width beside it
+ * before it is cut down to its lowest: KEPT_TIMES the vectors wanted and a width. */
 enum { MOST_TIMES = 16, KEPT_TIMES = 2 };
 /* A vector counts as converged as long as its eigenvalue moves by less than this part of the largest wanted; the square
  * of any tolerance is below that. */
@@ -51,7 +52,8 @@ static void space_free(space *s)
 static su_status space_create(const su_block_operator *A, int64_t count, space *s, su_error *err)
 {
     int64_t kept = KEPT_TIMES * count + A->width;
-    s->A = A, s->count = count, s->most = MOST_TIMES * count + A->width;
+    s->A = A, s->count = count;
+    s->most = A->width + (MOST_TIMES * count > kept ? MOST_TIMES * count : kept);
     SU_TRY(SU_ROOM(&s->V, s->most * A->size, "eigenvectors", err));
     SU_TRY(SU_ROOM(&s->AV, s->most * A->size, "eigenvectors", err));
     SU_TRY(SU_ALLOC(&s->G, s->most * s->most, "eigenvectors", err));
