@@ -143,7 +143,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
                .path = path,
                .runtime = &runtime,
                .settings = su_sim_defaults(),
-               .step = {.stiffness = 1, .newton = (int)plan->exact_solves},
+               .step = {.stiffness = 1, .tolerance = SU_STEP_TOLERANCE},
                .least = least_size(basis, shot, plan->least_motion)};
     int64_t *first = NULL, count;
     su_status status;

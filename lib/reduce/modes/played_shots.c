@@ -40,9 +40,8 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
     return SU_OK;
 }
 
-/* Residual over the step's forces at which more solves, where there are any, would end. */
-#define TOLERANCE 1e-8
-#define CONTACT_TOLERANCE 1e-3 /* the same where flesh presses on itself, and many solves would go on */
+/* Residual over the step's forces at which exact steps end, as those of supple fullsim by default. */
+#define TOLERANCE 1e-3
 /* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
  * for what contact does. */
 enum { CONTACT_SOLVES = 10 };
@@ -55,7 +54,7 @@ static su_status stage_open(stage *s, su_error *err)
     const su_anim *anim = &play->anims[s->number];
     const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
     su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
-    su_fullsim_options options = {.tolerance = play->self_contact ? CONTACT_TOLERANCE : TOLERANCE,
+    su_fullsim_options options = {.tolerance = TOLERANCE,
                                   .newton = (int)play->plan->shape_solves,
                                   .threads = s->threads,
                                   .iterative = true,
