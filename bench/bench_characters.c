@@ -337,8 +337,7 @@ int main(int argc, char **argv)
            "times (PSSD)    MB (2 x PSSD)\n");
     for (int k = 0; k < 4; k++)
         if (argc < 2 || !strcmp(argv[1], table[k].name)) given_row(k);
-    printf("the demo character in these sizes: modes, tets and vertices as the programs make them, linear force from "
-           "anchors\n");
+    printf("the demo character in these sizes: modes, tets and vertices as the programs make them, a basis a pose\n");
     for (int k = 0; k < 4; k++)
         if (argc < 2 || !strcmp(argv[1], table[k].name)) trained_row(k);
     return 0;

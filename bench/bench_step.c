@@ -320,8 +320,7 @@ static void given_points(bool quick)
 /* The demo character, everything trained at each r, as PSSD's own were. only: this r, 0: all. */
 static void trained_points(int only)
 {
-    printf("demo character: modes, tets and vertices as the programs make them for its shots, linear force from "
-           "anchors\n");
+    printf("demo character: modes, tets and vertices as the programs make them for its shots, a basis a pose\n");
     for (size_t k = 0; k < sizeof paper / sizeof *paper; k++) {
         trained t;
         if (only && only != paper[k].r) continue;
