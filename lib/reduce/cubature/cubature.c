@@ -28,6 +28,7 @@ void su_cubature_free(su_cubature *cubature)
 {
     point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
     free(cubature->linear), free(cubature->stiffness);
+    su_fit_problem_free(&cubature->rows), su_candidates_free(&cubature->candidates);
     *cubature = (su_cubature){0};
 }
 
@@ -115,38 +116,40 @@ static int64_t most_tets(const su_training *training)
     return room > plan->least_candidates ? room : plan->least_candidates;
 }
 
-/* wanted: tets; 0: by error. */
-static su_status train_tets(const su_training *training, int64_t wanted, su_cubature *out, su_error *err)
+/* Candidates and their rows, which are the same however many tets are chosen. */
+static su_status make_tet_rows(const su_training *training, su_cubature *out, su_error *err)
 {
     su_pose_space *space = training->space;
     su_candidate_mesh mesh = su_training_mesh(space);
-    su_candidates candidates = {0};
-    su_fit_problem problem = {0};
+    double started = su_seconds();
+    if (training->states) {
+        SU_TRY(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
+        SU_TRY(neutral_stiffness(space, NULL, out->stiffness, err));
+    }
+    SU_TRY(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &out->candidates, err));
+    out->samples = training->states ? training->states->count : su_training_samples(training, out->candidates.count);
+    su_progress_stage(training->progress, TET_ROWS, TET_CHOICE);
+    SU_TRY(su_tet_problem(training, &out->candidates, out->samples, out->stiffness, &out->rows, err));
+    out->tets.seconds_rows = su_seconds() - started;
+    return SU_OK;
+}
+
+/* wanted: tets; 0: by error. */
+static su_status choose_tets(const su_training *training, int64_t wanted, su_cubature *out, su_error *err)
+{
     su_selection set = {0};
     double started = su_seconds();
     su_status status;
-    if (training->states) {
-        SU_GO(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
-        SU_GO(neutral_stiffness(space, NULL, out->stiffness, err));
-    }
-    SU_GO(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &candidates, err));
-    out->samples = training->states ? training->states->count : su_training_samples(training, candidates.count);
-    su_progress_stage(training->progress, TET_ROWS, TET_CHOICE);
-    SU_GO(su_tet_problem(training, &candidates, out->samples, out->stiffness, &problem, err));
-    out->tets.seconds_rows = su_seconds() - started;
-    started = su_seconds();
     su_progress_stage(training->progress, TET_CHOICE, VERTEX_ROWS);
-    SU_GO(select_tets(training, &problem, wanted, &set, err));
-    SU_GO(take_over(&candidates, &set, &out->tets, err));
+    SU_GO(select_tets(training, &out->rows, wanted, &set, err));
+    SU_GO(take_over(&out->candidates, &set, &out->tets, err));
     if (training->states) {
-        SU_GO(lacking_stiffness(space, training->plan, out, err));
-        SU_GO(repeat_weights(space->m, &out->tets, err));
+        SU_GO(lacking_stiffness(training->space, training->plan, out, err));
+        SU_GO(repeat_weights(training->space->m, &out->tets, err));
     }
     out->tets.seconds_choice = su_seconds() - started;
 done:
     su_selection_free(&set);
-    su_fit_problem_free(&problem);
-    su_candidates_free(&candidates);
     return status;
 }
 
@@ -178,26 +181,27 @@ done:
 
 su_status su_cubature_train(const su_training *training, su_cubature *out, su_error *err)
 {
+    su_status status;
     *out = (su_cubature){.places = training->states ? 0 : training->places->count};
-    su_status status = train_tets(training, training->plan->tets, out, err);
-    if (status == SU_OK) status = train_vertices(training, &out->vertices, err);
+    SU_GO(make_tet_rows(training, out, err));
+    SU_GO(choose_tets(training, training->plan->tets, out, err));
+    SU_GO(train_vertices(training, &out->vertices, err));
+done:
     if (status != SU_OK) su_cubature_free(out);
     return status;
 }
 
 su_status su_cubature_train_tets(const su_training *training, int64_t tets, su_cubature *cubature, su_error *err)
 {
-    su_cubature fresh = {.places = cubature->places};
-    su_status status = train_tets(training, tets, &fresh, err);
+    su_cubature fresh = *cubature;
+    fresh.tets = (su_point_set){.seconds_rows = cubature->tets.seconds_rows}, fresh.linear = NULL;
+    su_status status = choose_tets(training, tets, &fresh, err);
     if (status != SU_OK) {
-        su_cubature_free(&fresh);
+        point_set_free(&fresh.tets), free(fresh.linear);
         return status;
     }
-    fresh.vertices = cubature->vertices;
-    fresh.tets.seconds_rows += cubature->tets.seconds_rows;
     fresh.tets.seconds_choice += cubature->tets.seconds_choice;
-    cubature->vertices = (su_point_set){0};
-    su_cubature_free(cubature);
+    point_set_free(&cubature->tets), free(cubature->linear);
     *cubature = fresh;
     return SU_OK;
 }

@@ -20,11 +20,13 @@ typedef struct su_point_set {
 
 typedef struct su_cubature {
     su_point_set tets, vertices;
-    double *linear;    /* (r,r) D, what the tets lack of the linear force; NULL where they stand for all of it */
-    double *stiffness; /* (r,r) U'KU of the flesh at the neutral pose, where there is D */
-    double stiffest;   /* largest eigenvalue of the tets' own stiffness against the flesh's, where there is D */
-    int64_t places;    /* that errors are of */
-    int64_t samples;   /* a pose, or states in all */
+    double *linear;           /* (r,r) D, what the tets lack of the linear force; NULL where they stand for all of it */
+    double *stiffness;        /* (r,r) U'KU of the flesh at the neutral pose, where there is D */
+    double stiffest;          /* largest eigenvalue of the tets' own stiffness against the flesh's, where there is D */
+    int64_t places;           /* that errors are of */
+    int64_t samples;          /* a pose, or states in all */
+    su_candidates candidates; /* tets to choose from */
+    su_fit_problem rows;      /* theirs, kept for su_cubature_train_tets */
 } su_cubature;
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one
