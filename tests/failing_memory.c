@@ -143,7 +143,6 @@ int __wrap_asprintf(char **out, const char *format, ...)
 
 /* ---- results ---- */
 
-char failing_memory_folder[64];
 static uint64_t result;
 
 void failing_memory_result(const void *bytes, size_t size)
@@ -152,20 +151,11 @@ void failing_memory_result(const void *bytes, size_t size)
     for (size_t i = 0; i < size; i++) result = (result ^ at[i]) * 0x100000001b3u;
 }
 
-const char *failing_memory_path(const char *name)
-{
-    static char paths[8][400];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", failing_memory_folder, name);
-    return path;
-}
-
 void failing_memory_file(const char *name)
 {
     char bytes[4096];
     ssize_t got;
-    int fd = open(failing_memory_path(name), O_RDONLY | O_CLOEXEC);
+    int fd = open(own_folder_path(name), O_RDONLY | O_CLOEXEC);
     if (fd < 0) fail_msg("%s was not written", name);
     while ((got = read(fd, bytes, sizeof bytes)) > 0) failing_memory_result(bytes, (size_t)got);
     close(fd);
@@ -176,12 +166,12 @@ static int empty_folder(char one[256])
 {
     int count = 0;
     struct dirent *entry;
-    DIR *folder = opendir(failing_memory_folder);
-    if (!folder) fail_msg("%s cannot be listed", failing_memory_folder);
+    DIR *folder = opendir(own_folder);
+    if (!folder) fail_msg("%s cannot be listed", own_folder);
     while ((entry = readdir(folder))) {
         if (entry->d_name[0] == '.' && (!entry->d_name[1] || entry->d_name[1] == '.')) continue;
         if (one) snprintf(one, 256, "%s", entry->d_name);
-        unlink(failing_memory_path(entry->d_name));
+        unlink(own_folder_path(entry->d_name));
         count++;
     }
     closedir(folder);
@@ -261,19 +251,17 @@ static void hooked_free(void *pointer) { __wrap_free(pointer); }
 
 int failing_memory_begin(void **state)
 {
-    (void)state;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return -1;
     json_set_alloc_funcs(hooked_json_malloc, hooked_free);
     SuiteSparse_config.malloc_func = hooked_malloc, SuiteSparse_config.calloc_func = hooked_calloc;
     SuiteSparse_config.realloc_func = hooked_realloc, SuiteSparse_config.free_func = hooked_free;
-    snprintf(failing_memory_folder, sizeof failing_memory_folder, "/tmp/supple-test-memory-XXXXXX");
-    return mkdtemp(failing_memory_folder) ? 0 : -1;
+    return own_folder_make(state);
 }
 
 int failing_memory_end(void **state)
 {
     (void)state;
     empty_folder(NULL);
-    return rmdir(failing_memory_folder);
+    return rmdir(own_folder);
 }

@@ -5,6 +5,7 @@
 #define TESTS_FAILING_MEMORY_H
 
 #include "core/error.h"
+#include "own_folder.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,11 +17,7 @@ typedef su_status failing_call(void *context, int threads, su_error *err);
 void failing_memory_result(const void *bytes, size_t size);
 #define FAILING_MEMORY_RESULT(array, count) failing_memory_result(array, (size_t)(count) * sizeof *(array))
 
-/* Where the calls write files: empty before each run. */
-extern char failing_memory_folder[64];
-/* folder/name, in a buffer that is used again after eight calls. */
-const char *failing_memory_path(const char *name);
-/* The bytes of a file of that folder are a result. */
+/* Calls write files into own_folder, which is empty before each run. The bytes of a file there are a result. */
 void failing_memory_file(const char *name);
 
 /* Runs the call with every allocation failing once: the first `dense` one by one, then ever fewer. Fails the test

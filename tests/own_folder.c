@@ -25,9 +25,9 @@ int own_folder_remove(void **state)
 
 const char *own_folder_path(const char *name)
 {
-    static char paths[4][200];
+    static char paths[8][300];
     static int next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", own_folder, name);
     return path;
 }

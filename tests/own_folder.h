@@ -6,7 +6,7 @@ extern char own_folder[]; /* its path, between the two */
 
 int own_folder_make(void **state);
 int own_folder_remove(void **state);
-/* The path of a file in it; valid until the fourth call behind. */
+/* The path of a file in it; valid until the eighth call behind. */
 const char *own_folder_path(const char *name);
 
 #endif

@@ -117,7 +117,7 @@ static su_status load_stage(void *context, int threads, su_error *err)
     su_status status = su_schema_load(at->schema, at->path, object, err);
     if (status != SU_OK) return status;
     digest(at->schema, object);
-    status = su_schema_save(at->schema, failing_memory_path("out.npz"), object, err);
+    status = su_schema_save(at->schema, own_folder_path("out.npz"), object, err);
     su_schema_free(at->schema, object);
     if (status == SU_OK) failing_memory_file("out.npz");
     return status;
@@ -164,7 +164,7 @@ static su_status read_npy(void *context, int threads, su_error *err)
     if (status != SU_OK) return status;
     for (int i = 0; i < dimensions; i++) count *= shape[i];
     FAILING_MEMORY_RESULT((double *)data, count);
-    status = su_npy_save(failing_memory_path("out.npy"), SU_F64, dimensions, shape, data, err);
+    status = su_npy_save(own_folder_path("out.npy"), SU_F64, dimensions, shape, data, err);
     free(data);
     if (status == SU_OK) failing_memory_file("out.npy");
     return status;
@@ -232,7 +232,7 @@ static su_status import_rigged(void *context, int threads, su_error *err)
         status = su_fail(err, SU_AGAIN, "out of memory");
         goto done;
     }
-    SU_GO(su_take_save(&take, failing_memory_path("out.npz"), &source.clip[0], meta, threads, NULL, err));
+    SU_GO(su_take_save(&take, own_folder_path("out.npz"), &source.clip[0], meta, threads, NULL, err));
     failing_memory_file("out.npz");
 done:
     json_decref(meta);
@@ -283,7 +283,7 @@ static su_status import_sequence(void *context, int threads, su_error *err)
         status = su_fail(err, SU_AGAIN, "out of memory");
         goto done;
     }
-    SU_GO(su_sequence_take_save(&take, failing_memory_path("out.npz"), "clip", meta, NULL, err));
+    SU_GO(su_sequence_take_save(&take, own_folder_path("out.npz"), "clip", meta, NULL, err));
     failing_memory_file("out.npz");
 done:
     json_decref(meta);
@@ -459,7 +459,7 @@ static su_status write_cache(void *context, int threads, su_error *err)
     su_cache_writer *writer;
     su_cache_report report;
     (void)threads;
-    su_status status = su_cache_create(failing_memory_path(what->name), SU_CACHE_AUTO, &layout, &writer, err);
+    su_status status = su_cache_create(own_folder_path(what->name), SU_CACHE_AUTO, &layout, &writer, err);
     if (status != SU_OK) return status;
     for (int k = 0; k < FRAMES && status == SU_OK; k++) {
         for (int i = 0; i < 3 * VERTICES; i++) points[i] = (float)(i % 5 + sin(k * i)), normals[i] = i % 3 == 0;

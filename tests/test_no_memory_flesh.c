@@ -39,7 +39,7 @@ static su_status mesh_a_skin(void *context, int threads, su_error *err)
     su_surface surface;
     su_flesh flesh;
     settings.method = what->method, settings.tets = 24, settings.grade = what->grade, settings.threads = threads;
-    settings.folder = failing_memory_folder; /* for what tetgen reads and writes */
+    settings.folder = own_folder; /* for what tetgen reads and writes */
     SU_TRY(su_surface_create(what->s.n, what->s.x, what->s.t, what->s.triangles, NULL, &surface, err));
     su_status status = su_flesh_build(&surface, &settings, &flesh, err);
     if (status == SU_OK) {

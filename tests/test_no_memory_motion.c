@@ -352,14 +352,14 @@ static su_status simulate(void *context, int threads, su_error *err)
     SU_TRY(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
     SU_GO(su_simulation_create(&runtime, model, made.s.shot, &made.settings, &step, threads, &simulation, err));
     SU_GO(su_simulation_run(simulation, FRAMES, &sim, NULL, err));
-    SU_GO(su_checkpoint_save(failing_memory_path("c.npz"), "key", (su_interruptible){.bases = simulation}, &sim, err));
+    SU_GO(su_checkpoint_save(own_folder_path("c.npz"), "key", (su_interruptible){.bases = simulation}, &sim, err));
     SU_GO(SU_ALLOC(&u, 3 * FRAMES * model->n, "displacements", err));
     SU_GO(su_reconstruct_create(model, SU_COROTATED, 0, NULL, threads, &reconstruct, err));
     SU_GO(su_reconstruct_shot(reconstruct, made.s.shot, &sim, 0, FRAMES, &(su_shot_motion){.u = u}, err));
     FAILING_MEMORY_RESULT(q, FRAMES * REDUCED);
     FAILING_MEMORY_RESULT(u, 3 * FRAMES * model->n);
 done:
-    if (status != SU_OK) unlink(failing_memory_path("c.npz")); /* whole, and meant to stay */
+    if (status != SU_OK) unlink(own_folder_path("c.npz")); /* whole, and meant to stay */
     free(u);
     su_reconstruct_free(reconstruct);
     su_simulation_free(simulation);

@@ -24,11 +24,16 @@ static void point_set_free(su_point_set *set)
     *set = (su_point_set){0};
 }
 
+static void tet_rows_free(su_cubature *cubature)
+{
+    su_fit_problem_free(&cubature->rows), su_candidates_free(&cubature->candidates);
+}
+
 void su_cubature_free(su_cubature *cubature)
 {
     point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
     free(cubature->linear), free(cubature->stiffness);
-    su_fit_problem_free(&cubature->rows), su_candidates_free(&cubature->candidates);
+    tet_rows_free(cubature);
     *cubature = (su_cubature){0};
 }
 
@@ -185,6 +190,7 @@ su_status su_cubature_train(const su_training *training, su_cubature *out, su_er
     *out = (su_cubature){.places = training->states ? 0 : training->places->count};
     SU_GO(make_tet_rows(training, out, err));
     SU_GO(choose_tets(training, training->plan->tets, out, err));
+    if (!training->states) tet_rows_free(out); /* with a basis a pose nothing is trained anew, and rows are many */
     SU_GO(train_vertices(training, &out->vertices, err));
 done:
     if (status != SU_OK) su_cubature_free(out);

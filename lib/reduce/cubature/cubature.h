@@ -26,7 +26,7 @@ typedef struct su_cubature {
     int64_t places;           /* that errors are of */
     int64_t samples;          /* a pose, or states in all */
     su_candidates candidates; /* tets to choose from */
-    su_fit_problem rows;      /* theirs, kept for su_cubature_train_tets */
+    su_fit_problem rows;      /* theirs, with one basis kept for su_cubature_train_tets, else empty behind training */
 } su_cubature;
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one

@@ -40,7 +40,7 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
     return SU_OK;
 }
 
-/* Residual over the step's forces at which exact steps end, as those of supple fullsim by default. */
+/* Residual over the step's forces at which exact steps end, as those of the full simulations of bakes. */
 #define TOLERANCE 1e-3
 /* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
  * for what contact does. */

@@ -1,4 +1,4 @@
-/* Shots played in the full space, coarsely: two implicit steps a frame, one solve a step, two in some stretches. What
+/* Shots played in the full space, coarsely: two implicit steps a frame, one solve a step, in some stretches more. What
  * the flesh does in them, folds and all, is what the modes have to hold; an accurate run would show the same shapes at
  * other sizes. */
 #ifndef SU_REDUCE_PLAYED_SHOTS_H
