@@ -348,18 +348,27 @@ static void turn_channel(const double turn[9], su_scene_channel *c)
         su_quaternion_multiply(q, c->rotation + 4 * i, c->rotation + 4 * i);
 }
 
-/* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body;
- * the way of the topmost does, too, from the ground on. */
-static void fit_translation(const pair *p, double unit, double size, su_scene_channel *c)
+/* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body.
+ * Where the track alone comes as near to that place as it moves, both files may just show it at different times (what
+ * walks by itself, shoulders of 3ds Max's bipeds): its way counts as it is, as that of the topmost joint does, from the
+ * ground on. Whether it stands elsewhere. */
+static bool fit_translation(const pair *p, double unit, double size, su_scene_channel *c)
 {
     int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
-    double most = 0.0, limit = SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
-    for (int64_t i = 0; i < all; i++)
-        if (i / 3 % values == value) most = fmax(most, fabs(c->translation[i] - c->translation[3 * value + i % 3]));
-    bool still = most <= limit;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, nearest = INFINITY;
+    for (int64_t k = value; k < c->translations * values; k += values) {
+        double off[3];
+        for (int j = 0; j < 3; j++) {
+            double at = size * c->translation[3 * k + j];
+            low[j] = fmin(low[j], at), high[j] = fmax(high[j], at), off[j] = at - p->rest[1][j];
+        }
+        nearest = fmin(nearest, su_norm3(off));
+    }
+    double way = c->translations > 0 ? su_distance3(low, high) : 0.0;
+    bool still = way <= SU_ELSEWHERE * size * unit * su_norm3(p->rest[0]), walks = !still && nearest <= way;
     for (int64_t i = 0; i < all; i++) {
         bool place = i / 3 % values == value; /* not a tangent */
-        if (!p->carried)
+        if (!p->carried || walks)
             c->translation[i] *= size;
         else if (still)
             c->translation[i] = place ? p->rest[1][i % 3] : 0.0;
@@ -367,6 +376,7 @@ static void fit_translation(const pair *p, double unit, double size, su_scene_ch
             c->translation[i] = size * (c->translation[i] - (place ? unit * p->rest[0][i % 3] : 0.0)) +
                                 (place ? p->rest[1][i % 3] : 0.0);
     }
+    return !walks;
 }
 
 static const char *keep_text(su_arena *arena, const char *text)
@@ -426,9 +436,6 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         if (h && !report->called &&
             strcmp(su_plain_name(from->node[p->node].name), su_plain_name(scene->node[p->to].name)) != 0)
             report->called = keep_text(arena, from->node[p->node].name), report->here = scene->node[p->to].name;
-        const bool fitted = body.fits && p->apart[converted] > SU_ELSEWHERE;
-        report->fitted += fitted;
-        if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
         su_scene_channel *channel = &out->channel[out->channels++];
         double unit = converted ? p->unit : 1.0;
         if (p->top == p->node && p->first == p->to) {
@@ -444,11 +451,14 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         }
         if (arena->failed) continue; /* said below */
         if (p->turned) turn_channel(p->turn, channel);
-        if (fitted) fit_translation(p, unit, body.size, channel);
+        if (p->apart[converted] <= SU_ELSEWHERE || (body.fits && !fit_translation(p, unit, body.size, channel)))
+            continue;
+        report->elsewhere++, report->fitted += body.fits;
+        if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
     }
     copy_morphs(from, clip, scene, h, out);
     report->size = body.size;
-    report->joints = out->channels, report->elsewhere = elsewhere[converted];
+    report->joints = out->channels;
     if (arena->failed) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
     if (out->channels == 0 && out->morph_channels == 0)
         return su_fail(
