@@ -35,6 +35,8 @@ static void joints_are_read_by_their_words(void **unused)
         {"Leg Front", 0},
         {"Head_Cheek", 1},
         {"Ear1.L", 1},
+        {"EarRightMiddle", 1}, /* no finger */
+        {"BowlJoint", 0},
         {"mixamorig:Spine", 0},
         {"mixamorig:LeftUpLeg", 0},
         {"handle", 0},
@@ -99,6 +101,20 @@ static void a_head_is_what_carries_eyes_and_hair(void **unused)
     assert_true(factor[3] == 1);
     su_joint_stiffness(9, names, NULL, NULL, factor);
     assert_true(factor[3] == 1 && factor[4] == 30);
+    (void)unused;
+}
+
+/* Unreal's index_01_l, and joints in the middle of a body or an ear; a ring of a snake. */
+static void fingers_hang_on_arms(void **unused)
+{
+    const char *names[] = {"middle",      "chest", "upperarm_l", "x",     "index_01_l",
+                           "middle_01_l", "ear",   "middle",     "ring_2"};
+    const int32_t parent[] = {-1, 0, 1, 2, 3, 3, 1, 6, 0};
+    double factor[9];
+    su_joint_stiffness(9, names, parent, NULL, factor);
+    const double expected[] = {1, 1, 1, 1, 30, 30, 1, 1, 1};
+    for (int k = 0; k < 9; k++)
+        if (factor[k] != expected[k]) fail_msg("%s: %g", names[k], factor[k]);
     (void)unused;
 }
 
@@ -362,6 +378,7 @@ int main(void)
         cmocka_unit_test(joints_are_read_by_their_words),
         cmocka_unit_test(joints_follow_their_parents),
         cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
+        cmocka_unit_test(fingers_hang_on_arms),
         cmocka_unit_test(a_neck_without_a_head_ends_in_one),
         cmocka_unit_test(a_head_without_skin_is_none),
         cmocka_unit_test(heads_in_a_row_are_a_trunk),

@@ -24,8 +24,8 @@ static const part_words parts[] = {
     {&STIFF,
      " head forehead skull cranium jaw chin face eye eyeball eyelid eyebrow brow lid lip mouth teeth tooth fang "
      "tongue nose nostril muzzle snout beak hair braid ponytail bang beard mustache horn antler tusk antenna "
-     "hat helmet crown hood glasses hand wrist palm finger thumb index middle ring pinky foot feet toe ankle "
-     "ball heel hoof paw claw talon nail pastern fetlock fin wing feather weapon sword axe shield gun staff bow prop "
+     "hat helmet crown hood glasses hand wrist palm finger thumb pinky foot feet toe ankle "
+     "ball heel hoof paw claw talon nail pastern fetlock fin wing feather weapon sword axe shield gun staff prop "
      "item handslot stick club wand spear lance trident pitchfork scythe hammer mace dagger knife rifle pistol arrow "
      "quiver torch lantern cane umbrella "
      "tete kopf cabeza cabeca testa crane schadel machoire kiefer mandibula visage gesicht oeil auge ojo olho occhio "
@@ -41,9 +41,9 @@ static const part_words parts[] = {
 
 /* What hangs on a head and on nothing else. */
 static const part_words of_heads[] = {
-    {&STIFF,
-     " eye eyeball eyelid eyebrow brow ear jaw mouth lip teeth tooth tongue nose nostril muzzle snout beak cheek "
-     "hair braid ponytail bang beard mustache horn antler "},
+    {&STIFF, " face visage gesicht eye eyeball eyelid eyebrow brow ear jaw mouth lip teeth tooth tongue nose nostril "
+             "muzzle snout beak cheek "
+             "hair braid ponytail bang beard mustache horn antler "},
     {NULL, NULL},
 };
 
@@ -134,8 +134,8 @@ static double stiffness_of_name(const part_words *part, const char *name)
 
 double su_joint_name_stiffness(const char *name) { return stiffness_of_name(parts, name); }
 
-/* A joint that carries eyes, ears, hair or a jaw is a head, whatever it is called (Rigify's is spine.006), where it
- * carries no other part of a body and stands on so many joints at least: a neck, a chest and hips. */
+/* A joint that carries a face, eyes, ears, hair or a jaw is a head, whatever it is called (Rigify's is spine.006),
+ * where it carries no other part of a body and stands on so many joints at least: a neck, a chest and hips. */
 enum { BELOW_A_HEAD = 3 };
 
 static bool is_head(int64_t bones, const char *const *names, const int32_t *parent, int64_t joint)
@@ -158,6 +158,8 @@ static const part_words of_necks[] = {{&SOFT, " spine neck vertebra "}, {NULL, N
 static const part_words of_neck[] = {{&SOFT, " neck "}, {NULL, NULL}};
 static const part_words of_arms[] = {{&SOFT, " arm upperarm forearm shoulder clavicle collar scapula humerus "},
                                      {NULL, NULL}};
+#define HANDS " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "
+static const part_words of_hands[] = {{&STIFF, HANDS}, {NULL, NULL}};
 static const part_words skulls[] = {{&STIFF, " head skull tete kopf cabeza cabeca testa "}, {NULL, NULL}};
 
 /* A joint above which a head begins carries it where what is called its head carries less than this part of what it
@@ -185,6 +187,17 @@ static bool is_end_of_neck(int64_t bones, const char *const *names, const int32_
         for (int64_t b = 0; b < bones && !past_arms; b++)
             past_arms = parent[b] == at && stiffness_of_name(of_arms, names[b]) > 0;
     return past_arms && (below >= BELOW_A_HEAD || stiffness_of_name(of_neck, names[joint]) > 0);
+}
+
+/* What is a finger where an arm or a hand carries it, and no more than a place elsewhere (of an ear, of a spine). */
+static const part_words of_fingers[] = {{&STIFF, " index middle ring "}, {NULL, NULL}};
+
+static bool is_finger(const char *const *names, const int32_t *parent, int64_t joint)
+{
+    if (stiffness_of_name(of_fingers, names[joint]) == 0) return false;
+    for (int64_t at = parent[joint]; at >= 0; at = parent[at])
+        if (stiffness_of_name(of_arms, names[at]) > 0 || stiffness_of_name(of_hands, names[at]) > 0) return true;
+    return false;
 }
 
 /* Whether two names differ in nothing but numbers, marks between words and capitals. */
@@ -220,17 +233,20 @@ static void mark_trunks(int64_t bones, const char *const *names, const int32_t *
  * Not legs of one joint: beside hard legs the trunk of a dog of blocks stood still. */
 typedef struct limb {
     part_words end[2], last[2];
-    int row; /* joints called so in a row, at least */
+    int row;      /* joints called so in a row, at least */
+    bool fingers; /* end it, too */
 } limb;
 
 #define FEET " foot feet toe ankle ball heel hoof paw claw talon pastern fetlock pied fus fuss pie piede "
-#define HANDS " hand wrist palm finger thumb paw hoof claw maindroite maingauche mano mao doigt dedo dito "
 
 static const limb limbs[] = {
-    {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}, 1},
-    {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}, 1},
-    {{{&STIFF, FEET}, {NULL, NULL}}, {{&STIFF, " shin lowerleg "}, {NULL, NULL}}, 1},
-    {{{&STIFF, FEET "shin lowerleg knee hock "}, {NULL, NULL}}, {{&STIFF, " leg upleg upperleg "}, {NULL, NULL}}, 2},
+    {{{&STIFF, HANDS}, {NULL, NULL}}, {{&STIFF, " forearm lowerarm "}, {NULL, NULL}}, 1, true},
+    {{{&STIFF, HANDS "forearm lowerarm elbow "}, {NULL, NULL}}, {{&STIFF, " arm upperarm "}, {NULL, NULL}}, 1, true},
+    {{{&STIFF, FEET}, {NULL, NULL}}, {{&STIFF, " shin lowerleg "}, {NULL, NULL}}, 1, false},
+    {{{&STIFF, FEET "shin lowerleg knee hock "}, {NULL, NULL}},
+     {{&STIFF, " leg upleg upperleg "}, {NULL, NULL}},
+     2,
+     false},
 };
 
 /* Controls that no skin follows are no hands or feet. */
@@ -240,7 +256,9 @@ static void mark_ends(int64_t bones, const char *const *names, const int32_t *pa
     for (size_t k = 0; k < sizeof limbs / sizeof *limbs; k++) {
         bool has_end = false;
         for (int64_t b = 0; b < bones; b++)
-            has_end |= stiffness_of_name(limbs[k].end, names[b]) > 0 && (!carried || carried[b] > 0);
+            has_end |=
+                (stiffness_of_name(limbs[k].end, names[b]) > 0 || (limbs[k].fingers && is_finger(names, parent, b))) &&
+                (!carried || carried[b] > 0);
         for (int64_t b = 0; b < bones && !has_end; b++) {
             int row = 0;
             for (int64_t up = b; up >= 0 && stiffness_of_name(limbs[k].last, names[up]) > 0; up = parent[up]) row++;
@@ -299,7 +317,8 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
     for (int64_t b = 0; b < bones; b++) {
         factor[b] = su_joint_name_stiffness(names[b]);
         if (factor[b] == 0 && parent &&
-            (is_head(bones, names, parent, b) || is_end_of_neck(bones, names, parent, carried, b)))
+            (is_head(bones, names, parent, b) || is_end_of_neck(bones, names, parent, carried, b) ||
+             is_finger(names, parent, b)))
             factor[b] = STIFF;
     }
     if (parent) mark_trunks(bones, names, parent, factor);
