@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Share of the sum of squares that is no more than its rounding, for some thousand frames of 1e-16 each. */
-static const double STILL = 1e-12;
+/* Share of the sum of squares: flesh that leaves its mean by less than a thousandth of its displacement stands still.
+ * Runs are solved to about that share of the forces, so that no two would agree on such a motion. */
+static const double STILL = 1e-6;
 
 struct su_compare {
     int64_t n, nbar, capacity, count;
@@ -119,7 +120,7 @@ su_compare_total su_compare_result(const su_compare *c)
     total.plain = ratio(c->error, c->reference);
     total.mass = ratio(c->mass_error, c->mass_reference);
     if (c->count > 1) { /* one frame is its own mean */
-        /* a reference that stays where it is has nothing left without its mean but rounding; plain says it all */
+        /* a reference that stays where it is has nothing left without its mean; plain says it all */
         if (size > STILL * c->reference) total.mean_removed = ratio(fmax(error, 0.0), size);
         if (mass_size > STILL * c->mass_reference) total.mass_mean_removed = ratio(fmax(mass_error, 0.0), mass_size);
     }

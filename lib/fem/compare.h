@@ -18,7 +18,8 @@ typedef struct su_compare_frame {
 
 typedef struct su_compare_total {
     double plain, mass, mean_removed, mass_mean_removed; /* relative L2 over frames and vertices; without means 0
-                                                          * where the reference never leaves its own */
+                                                          * where the reference leaves its own by less than a
+                                                          * thousandth of its displacement */
     double error;                                        /* the largest of the four */
     double velocity;                                     /* relative L2 of velocities */
     double skin_error, skin_largest;                     /* m, over the shot */
