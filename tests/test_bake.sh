@@ -35,8 +35,9 @@ done
 # Which road a bake takes: a model where something asks for one, else the full space, which is exact and sooner there.
 road() { run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot "$@" && sed -n 's/.*supple \(fullsim\|sim\|modes\|refine\) .*/\1/p' out | sort -u | tr '\n' ' '; }
 check "without a word all is played in the full space" "$([ "$(road)" = 'fullsim ' ] && [ "$(road --poses 3 --look jelly --decay 0.4 --format usda,glb)" = 'fullsim ' ]; echo $?)" "$(road) $(cat err)"
+check "with contact, too" "$([ "$(road --self-contact new --self-friction 0.3)" = 'fullsim ' ] && grep -q "fullsim .*--self-friction '0.3' --self-contact new" out; echo $?)" "$(cat out err)"
 wrong=''
-for each in --train '--format abc,html' '--modes 20' '--bound 2%' '--self-contact new' '--basis one' '--set MODES_FLAGS=--verbose'; do
+for each in --train '--format abc,html' '--modes 20' '--bound 2%' '--train --self-contact new' '--basis one' '--set MODES_FLAGS=--verbose'; do
     [ "$(road $each)" = 'modes sim ' ] || wrong="$wrong $each ($(road $each))"
 done
 check "a model is trained where something asks for it" "$([ -z "$wrong" ]; echo $?)" "$wrong"
