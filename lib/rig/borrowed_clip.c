@@ -317,24 +317,41 @@ static su_status find_rule(const su_scene *from, int64_t count, const pair *pair
  * differ then, and joints keep the places of their own; what they are turned by means the same. */
 typedef struct proportions {
     bool fits;   /* the same axes, but for a quarter of the joints */
+    bool alike;  /* the same proportions, but for a quarter of the joints */
     double size; /* here over there, the median of the distances to the parents */
 } proportions;
 
+static const double SAME_DIRECTION = 0.966; /* cos 15 degrees: chains of spines differ by less, axes by 90 degrees */
+
 static proportions compare_proportions(su_arena *arena, int64_t count, const pair *pairs, int converted)
 {
-    const double same = 0.966; /* cos 15 degrees: chains of spines differ by less, axes by 90 degrees */
     double *ratio = su_arena_alloc(arena, count, sizeof *ratio);
-    int64_t compared = 0, turned = 0;
+    int64_t compared = 0, turned = 0, alike = 0;
     for (int64_t i = 0; ratio && i < count; i++) {
         const pair *p = &pairs[i];
         double there = su_norm3(p->rest[0]), here = su_norm3(p->rest[1]);
         if (p->to < 0 || !(there > 0.0) || !(here > 0.0)) continue;
-        turned += su_dot3(p->rest[0], p->rest[1]) < same * there * here;
+        turned += su_dot3(p->rest[0], p->rest[1]) < SAME_DIRECTION * there * here;
         ratio[compared++] = here / (there * (converted ? p->unit : 1.0));
     }
-    if (compared == 0) return (proportions){false, 1.0};
+    if (compared == 0) return (proportions){false, false, 1.0};
     su_sort(ratio, (size_t)compared, sizeof *ratio, su_order_doubles);
-    return (proportions){4 * turned <= compared, ratio[compared / 2]};
+    const double size = ratio[compared / 2];
+    for (int64_t i = 0; i < compared; i++) alike += fabs(ratio[i] - size) <= SU_ELSEWHERE * size;
+    return (proportions){4 * turned <= compared, 4 * alike >= 3 * compared, size};
+}
+
+/* Whether a joint that stands elsewhere does by the body and not by its motion: the poses of both files may be any
+ * instant of theirs, and what moves about its parent (shoulders and thighs of 3ds Max's bipeds, footsteps) stands as
+ * far from it, or in quite another direction. Where bodies have the same proportions, another bone is longer or
+ * shorter. */
+static bool is_another_bone(const proportions *body, const pair *p, double unit)
+{
+    double there[3];
+    for (int j = 0; j < 3; j++) there[j] = body->size * unit * p->rest[0][j];
+    double one = su_norm3(there), other = su_norm3(p->rest[1]), close = SU_ELSEWHERE * fmax(one, other);
+    if (!body->alike || su_distance3(there, p->rest[1]) <= close) return true;
+    return fabs(one - other) > close && su_dot3(there, p->rest[1]) >= SAME_DIRECTION * one * other;
 }
 
 /* Translations and rotations, and their tangents, in the parent here. */
@@ -348,27 +365,18 @@ static void turn_channel(const double turn[9], su_scene_channel *c)
         su_quaternion_multiply(q, c->rotation + 4 * i, c->rotation + 4 * i);
 }
 
-/* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body.
- * Where the track alone comes as near to that place as it moves, both files may just show it at different times (what
- * walks by itself, shoulders of 3ds Max's bipeds): its way counts as it is, as that of the topmost joint does, from the
- * ground on. Whether it stands elsewhere. */
-static bool fit_translation(const pair *p, double unit, double size, su_scene_channel *c)
+/* A joint that another carries stays in its own place, and what its track moves it by counts in the size of the body;
+ * the way of the topmost does, too, from the ground on, and that of one whose pose alone differs (its_own: false). */
+static void fit_translation(const pair *p, double unit, double size, bool its_own, su_scene_channel *c)
 {
     int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, nearest = INFINITY;
-    for (int64_t k = value; k < c->translations * values; k += values) {
-        double off[3];
-        for (int j = 0; j < 3; j++) {
-            double at = size * c->translation[3 * k + j];
-            low[j] = fmin(low[j], at), high[j] = fmax(high[j], at), off[j] = at - p->rest[1][j];
-        }
-        nearest = fmin(nearest, su_norm3(off));
-    }
-    double way = c->translations > 0 ? su_distance3(low, high) : 0.0;
-    bool still = way <= SU_ELSEWHERE * size * unit * su_norm3(p->rest[0]), walks = !still && nearest <= way;
+    double most = 0.0, limit = SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
+    for (int64_t i = 0; i < all; i++)
+        if (i / 3 % values == value) most = fmax(most, fabs(c->translation[i] - c->translation[3 * value + i % 3]));
+    bool still = most <= limit;
     for (int64_t i = 0; i < all; i++) {
         bool place = i / 3 % values == value; /* not a tangent */
-        if (!p->carried || walks)
+        if (!p->carried || !its_own)
             c->translation[i] *= size;
         else if (still)
             c->translation[i] = place ? p->rest[1][i % 3] : 0.0;
@@ -376,7 +384,6 @@ static bool fit_translation(const pair *p, double unit, double size, su_scene_ch
             c->translation[i] = size * (c->translation[i] - (place ? unit * p->rest[0][i % 3] : 0.0)) +
                                 (place ? p->rest[1][i % 3] : 0.0);
     }
-    return !walks;
 }
 
 static const char *keep_text(su_arena *arena, const char *text)
@@ -451,8 +458,10 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         }
         if (arena->failed) continue; /* said below */
         if (p->turned) turn_channel(p->turn, channel);
-        if (p->apart[converted] <= SU_ELSEWHERE || (body.fits && !fit_translation(p, unit, body.size, channel)))
-            continue;
+        if (p->apart[converted] <= SU_ELSEWHERE) continue;
+        const bool its_own = !body.fits || is_another_bone(&body, p, unit);
+        if (body.fits) fit_translation(p, unit, body.size, its_own, channel);
+        if (!its_own) continue;
         report->elsewhere++, report->fitted += body.fits;
         if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
     }

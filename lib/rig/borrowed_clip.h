@@ -5,10 +5,10 @@
 #include "io/scene/scene.h"
 
 typedef struct su_borrowed {
-    int64_t joints;       /* of the rig that the clip moves */
-    int64_t missing;      /* nodes that the clip moves and the rig does not have */
-    const char *one;      /* the first of these; NULL: none */
-    int64_t elsewhere;    /* joints that stand by more than SU_ELSEWHERE in another place in their parent */
+    int64_t joints;    /* of the rig that the clip moves */
+    int64_t missing;   /* nodes that the clip moves and the rig does not have */
+    const char *one;   /* the first of these; NULL: none */
+    int64_t elsewhere; /* joints that stand by more than SU_ELSEWHERE in another place in their parent, by the body */
     const char *farthest; /* the one that stands farthest; NULL: none */
     int64_t fitted;       /* of these, those that keep their own place; 0 where the other skeleton has other axes */
     double size;          /* of the rig's bones over those of the clip's, the median */
