@@ -359,6 +359,15 @@ static void add_strain_gradient(su_fit_solver *solver, double scale, int64_t e, 
     }
 }
 
+/* What no skin ties, a part or a vertex that projected Hessians leave without any stiffness, stays where it is: its
+ * system is lifted by a share of the largest of the diagonal. */
+static void lift_diagonal(su_sparse *K, double share)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < K->size; j++) largest = fmax(largest, K->value[K->start[j]]);
+    for (int64_t j = 0; j < K->size; j++) K->value[K->start[j]] += share * largest;
+}
+
 /* As-rigid-as-possible start: the nearest rotation of every tet (local) and one linear solve with a fixed factor
  * (global) in turn. The rotation of an inverted tet is proper, so this opens most of what Shepard's interpolation
  * folds, where Newton on the elastic energy would be caught. */
@@ -375,6 +384,7 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
             for (int k = 0; k < 4; k++) c[4 * r + k] = weight * su_dot3(g + 3 * r, g + 3 * k);
         su_elastic_add_couplings(elastic, e, c, &solver->K);
     }
+    lift_diagonal(&solver->K, LEAST_LIFT);
     SU_TRY(su_component_factor_set(solver->factor, &solver->K, err)); /* K's own: it is a Laplacian */
     for (int round = 0; round < START_ROUNDS; round++) {
         memset(solver->gradient, 0, 3 * (size_t)p->n * sizeof(double));
@@ -392,11 +402,6 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
         move(solver, x, 1, x);
     }
     return SU_OK;
-}
-
-static void add_to_diagonal(su_sparse *K, double value)
-{
-    for (int64_t j = 0; j < K->size; j++) K->value[K->start[j]] += value;
 }
 
 /* K step = b by conjugate gradients, b in solver->step. *solved: in the time that a factor takes? */
@@ -420,9 +425,8 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, solver->by_ratio);
     su_elastic_stiffness_with(elastic, solver->by_ratio, x, true, &solver->K, threads);
     add_data_hessian(solver);
-    double largest = 0, lift = LEAST_LIFT;
-    for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
-    add_to_diagonal(&solver->K, lift * largest); /* projected Hessians may leave a vertex without any stiffness */
+    double lift = LEAST_LIFT;
+    lift_diagonal(&solver->K, lift);
     if (!solver->folded) {
         bool solved = false;
         su_status status = su_component_factor_set(solver->factor, &solver->K, err);
@@ -434,7 +438,7 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     if (!solver->own) SU_TRY(su_cholesky_create(&elastic->pattern, 1, &solver->own, err));
     su_status status;
     while ((status = su_cholesky_factorize(solver->own, &solver->K, err)) == SU_NUMERICS && lift <= MOST_LIFT)
-        add_to_diagonal(&solver->K, (lift *= 1e3) * largest);
+        lift_diagonal(&solver->K, lift *= 1e3);
     SU_TRY(status);
     descend(solver);
     return su_cholesky_solve(solver->own, 1, solver->step, solver->step, err);
