@@ -58,6 +58,8 @@ run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --format abc,npy --pose
 check "it says so" "$(grep -q 'all played in the full space; --train' err; echo $?)" "$(cat err)"
 check "a bake in the full space makes no basis" "$([ $status = 0 ] && [ -s whole/Trot.abc ] && [ ! -e 'whole/my_pet.basis.npz' ] && [ ! -e 'whole/my_pet.motion.anim.npz' ] &&
     grep -q 'largest displacement' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake --model whole/my_pet.model.npz 'my pet.glb' --clip Stop --self-contact new -o bad -n
+check "another shot of that flesh with contact has it" "$([ $status = 0 ] && grep -q 'fullsim .*--self-contact new' out; echo $?)" "$status $(cat out err)"
 run "$BIN/supple" bake 'my pet.glb' -o share --poses 2 --tets 1500 --substeps 1 -j 4
 check "clips beside each other share the threads" "$([ $status = 0 ] && python3 -c "
 import json
