@@ -182,16 +182,14 @@ static double metres_in(const su_scene *scene, const double *world, int32_t node
     return unit * cbrt(fabs(su_det3(linear)));
 }
 
-/* How far apart two joints stand in their parents, over the larger distance to them. */
-static double apart(const double a[16], const double b[16], double unit)
+/* How far apart two joints stand in their parents (there in units of its own, here), over the larger distance to them.
+ */
+static double apart(const double there[3], const double here[3], double unit)
 {
-    double p[3], q[3];
-    const double none[3] = {0, 0, 0};
-    su_affine_translation(a, p);
-    su_affine_translation(b, q);
-    for (int i = 0; i < 3; i++) p[i] *= unit;
-    double size = fmax(su_distance3(p, none), su_distance3(q, none));
-    return size > 0.0 ? su_distance3(p, q) / size : 0.0;
+    double scaled[3];
+    for (int i = 0; i < 3; i++) scaled[i] = unit * there[i];
+    double size = fmax(su_norm3(scaled), su_norm3(here));
+    return size > 0.0 ? su_distance3(scaled, here) / size : 0.0;
 }
 
 static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const su_same_names *h,
@@ -255,9 +253,9 @@ static void compare_stands(const su_scene *from, const double *there, const su_s
         su_affine_set(p->turn, zero, turn);
         su_affine_multiply(turn, a, a);
     }
-    p->apart[0] = apart(a, b, 1.0), p->apart[1] = apart(a, b, p->unit);
     su_affine_translation(a, p->rest[0]);
     su_affine_translation(b, p->rest[1]);
+    p->apart[0] = apart(p->rest[0], p->rest[1], 1.0), p->apart[1] = apart(p->rest[0], p->rest[1], p->unit);
 }
 
 static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, const su_same_names *h,
@@ -321,7 +319,11 @@ typedef struct proportions {
     double size; /* here over there, the median of the distances to the parents */
 } proportions;
 
-static const double SAME_DIRECTION = 0.966; /* cos 15 degrees: chains of spines differ by less, axes by 90 degrees */
+static bool same_direction(const pair *p)
+{
+    const double same = 0.966; /* cos 15 degrees: chains of spines differ by less, axes by 90 degrees */
+    return su_dot3(p->rest[0], p->rest[1]) >= same * su_norm3(p->rest[0]) * su_norm3(p->rest[1]);
+}
 
 static proportions compare_proportions(su_arena *arena, int64_t count, const pair *pairs, int converted)
 {
@@ -331,7 +333,7 @@ static proportions compare_proportions(su_arena *arena, int64_t count, const pai
         const pair *p = &pairs[i];
         double there = su_norm3(p->rest[0]), here = su_norm3(p->rest[1]);
         if (p->to < 0 || !(there > 0.0) || !(here > 0.0)) continue;
-        turned += su_dot3(p->rest[0], p->rest[1]) < SAME_DIRECTION * there * here;
+        turned += !same_direction(p);
         ratio[compared++] = here / (there * (converted ? p->unit : 1.0));
     }
     if (compared == 0) return (proportions){false, false, 1.0};
@@ -347,11 +349,9 @@ static proportions compare_proportions(su_arena *arena, int64_t count, const pai
  * shorter. */
 static bool is_another_bone(const proportions *body, const pair *p, double unit)
 {
-    double there[3];
-    for (int j = 0; j < 3; j++) there[j] = body->size * unit * p->rest[0][j];
-    double one = su_norm3(there), other = su_norm3(p->rest[1]), close = SU_ELSEWHERE * fmax(one, other);
-    if (!body->alike || su_distance3(there, p->rest[1]) <= close) return true;
-    return fabs(one - other) > close && su_dot3(there, p->rest[1]) >= SAME_DIRECTION * one * other;
+    double scale = body->size * unit, there = scale * su_norm3(p->rest[0]), here = su_norm3(p->rest[1]);
+    if (!body->alike || apart(p->rest[0], p->rest[1], scale) <= SU_ELSEWHERE) return true;
+    return fabs(there - here) > SU_ELSEWHERE * fmax(there, here) && same_direction(p);
 }
 
 /* Translations and rotations, and their tangents, in the parent here. */
