@@ -349,14 +349,23 @@ void su_elastic_set_material(su_elastic *elastic, const double *young, const dou
 }
 
 /* The neutral shape turned: D = R D_X, D^-1 = D_X^-1 R'. offset: what it has more than the edges of the rest shape. */
-static void turned_tet(const double neutral_inverse[9], const double R[9], const double edges[9], double inverse[9],
-                       double offset[9])
+static void turn_tet(su_elastic *elastic, const double *rest, int64_t e, const double R[9])
 {
-    double neutral[9];
+    double neutral[9], edges[9], *offset = elastic->offset + 9 * e;
+    const double *neutral_inverse = elastic->neutral_inverse + 9 * e;
+    tet_edges(rest, elastic->tets + 4 * e, edges);
     su_inverse3(neutral_inverse, neutral);
-    su_mult33(neutral_inverse, R, inverse);
+    su_mult33(neutral_inverse, R, elastic->inverse + 9 * e);
     su_mul33(R, neutral, offset);
     for (int i = 0; i < 9; i++) offset[i] -= edges[i];
+    elastic->volume[e] = elastic->neutral_volume[e];
+}
+
+void su_elastic_set_turned_rest(su_elastic *elastic, const double *rest, const double *R, int threads)
+{
+    elastic->collapsed = 0;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t e = 0; e < elastic->t; e++) turn_tet(elastic, rest, e, R + 9 * e);
 }
 
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads)
@@ -369,13 +378,11 @@ void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *
         if (turn) su_mean_rotations(some, elastic->tets + 4 * from, turn, R);
         for (int64_t e = from; e < from + some; e++) {
             double *offset = elastic->offset + 9 * e;
-            tet_edges(rest, elastic->tets + 4 * e, edges);
             if (turn) {
-                turned_tet(elastic->neutral_inverse + 9 * e, R + 9 * (e - from), edges, elastic->inverse + 9 * e,
-                           offset);
-                elastic->volume[e] = elastic->neutral_volume[e];
+                turn_tet(elastic, rest, e, R + 9 * (e - from));
                 continue;
             }
+            tet_edges(rest, elastic->tets + 4 * e, edges);
             bool stand_in = rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
                                      elastic->inverse + 9 * e, elastic->volume + e);
             if (stand_in) su_inverse3(elastic->inverse + 9 * e, offset);

@@ -59,6 +59,8 @@ void su_elastic_set_material(su_elastic *elastic, const double *young, const dou
  * its neutral volume, R_e times its neutral shape is used, R_e from its own gradient (docs/formats.md, convention 8).
  */
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads);
+/* The same with R_e (t,9) at hand. */
+void su_elastic_set_turned_rest(su_elastic *elastic, const double *rest, const double *R, int threads);
 
 /* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free
  * shape. */

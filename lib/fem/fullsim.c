@@ -3,6 +3,7 @@
 #include "core/threads.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/vector.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,6 +29,17 @@ static void inertial_guess(const su_fullsim *s, const su_instant *to, double h, 
         su_tmulv3(to->Q, d, out + 3 * v);
         for (int c = 0; c < 3; c++) out[3 * v + c] -= to->x[3 * v + c];
     }
+}
+
+/* J: what keeps the flesh from following the rig, m |u^|^2 / 2h^2. */
+static double inertial_energy(const su_fullsim *s, double h)
+{
+    double sum = 0;
+    for (int64_t f = 0; f < s->body.free_count; f++) {
+        int64_t v = s->body.free_vertex[f];
+        sum += 0.5 * s->body.mass[v] * su_dot3(s->inertial + 3 * v, s->inertial + 3 * v);
+    }
+    return sum / (h * h);
 }
 
 /* g_v (n,3) at an instant */
@@ -73,15 +85,16 @@ static void commit(su_fullsim *s, su_instant *to, double h)
 }
 
 /* What is to be solved for the instant s->next, h after the state. extra: mass damping added, 1/s. */
-static su_implicit_step next_step(su_fullsim *s, double h, double extra)
+static su_status next_step(su_fullsim *s, double h, double extra, su_implicit_step *step, su_error *err)
 {
-    su_implicit_step step = base_step(s, &s->next);
-    step.h = h, step.alpha = s->settings.alpha + extra, step.beta = s->settings.beta;
+    *step = base_step(s, &s->next);
+    step->h = h, step->alpha = s->settings.alpha + extra, step->beta = s->settings.beta;
     inertial_guess(s, &s->next, h, s->inertial);
     su_fullsim_turn_along(s, &s->now, &s->next, s->u, s->carried);
-    step.inertial = s->inertial, step.carried = s->carried, step.turn = s->next.turn;
-    su_fullsim_prepare_loads(s, &s->next, h, s->carried, &step);
-    return step;
+    SU_TRY(su_transport_mend(s->transport, s->now.turn, s->next.turn, inertial_energy(s, h), s->u, s->carried, err));
+    step->inertial = s->inertial, step->carried = s->carried, step->turn = s->next.turn;
+    su_fullsim_prepare_loads(s, &s->next, h, s->carried, step);
+    return SU_OK;
 }
 
 static su_status precondition(su_fullsim *s, su_error *err)
@@ -128,7 +141,8 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     su_fullsim_set_body(s, &s->next);
     s->stepped = true;
     double start = su_seconds();
-    su_implicit_step step = next_step(s, h, extra);
+    su_implicit_step step;
+    SU_TRY(next_step(s, h, extra, &step, err));
     SU_TRY(su_fullsim_begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
     su_implicit_result result, first = {0};
     su_error lost = {0};

@@ -102,6 +102,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
                             err));
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
+    SU_GO(su_transport_create(&s->body, options->threads, &s->transport, err));
     SU_GO(constrain(s, options->complementary, err));
     if (options->self_contact != SU_SELF_CONTACT_NONE)
         SU_GO(su_self_contact_create(&s->body, tet->vertices, options->threads, &s->contact, err));
@@ -130,6 +131,7 @@ void su_fullsim_free(su_fullsim *s)
 {
     if (!s) return;
     su_implicit_free(s->implicit);
+    su_transport_free(s->transport);
     su_complement_free(s->complement);
     su_self_contact_free(s->contact);
     su_loads_free(&s->loads);

@@ -53,8 +53,10 @@ void su_fullsim_set_body(su_fullsim *s, const su_instant *at)
         su_fullsim_set_material(s, s->poisson);
     }
     /* A neutral rest shape is that of the body from its creation on. */
-    if (!s->options.neutral)
-        su_elastic_set_rest(&s->body, at->x, s->smoothing.nodes > 0 ? at->turn : NULL, s->options.threads);
+    if (!s->options.neutral && s->smoothing.nodes > 0)
+        su_elastic_set_turned_rest(&s->body, at->x, su_transport_rotations(s->transport, at->turn), s->options.threads);
+    else if (!s->options.neutral)
+        su_elastic_set_rest(&s->body, at->x, NULL, s->options.threads);
     if (s->body.collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->body.collapsed;
     s->driver.counts.pose_seconds += su_seconds() - start;
 }

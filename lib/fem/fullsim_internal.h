@@ -7,6 +7,7 @@
 #include "fem/elastic.h"
 #include "fem/fullsim.h"
 #include "fem/implicit.h"
+#include "fem/transport.h"
 #include "geometry/rotation_field.h"
 #include "physics/loads.h"
 #include "physics/shot_driver.h"
@@ -31,6 +32,7 @@ struct su_fullsim {
     su_shot_driver driver;
     su_elastic body;
     su_implicit *implicit;
+    su_transport *transport;   /* of u from instant to instant */
     su_self_contact *contact;  /* NULL: flesh passes through itself */
     double *contact_k;         /* (n) N/m^3 */
     su_complement *complement; /* NULL: u is free */
@@ -50,13 +52,13 @@ struct su_fullsim {
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
     int64_t frame;
-    int64_t entered; /* the frame in whose segment, or at whose start, s->next is, */
-    double within;   /* and how far in it, 0..1 */
-    bool stepped;    /* the last way to s->now was a step: the body is there */
+    int64_t entered;     /* the frame in whose segment, or at whose start, s->next is, */
+    double within;       /* and how far in it, 0..1 */
+    bool stepped;        /* the last way to s->now was a step: the body is there */
     double *led, *leads; /* (n,3) turned back: the leader at instant `led_at` and one on; NULL without one */
     int64_t led_at;      /* below -1: none */
-    double time;     /* s, of the instant `next` on the clip's clock */
-    su_loads loads;  /* where there are forces from outside */
+    double time;         /* s, of the instant `next` on the clip's clock */
+    su_loads loads;      /* where there are forces from outside */
     su_fullsim_frame record;
 };
 
