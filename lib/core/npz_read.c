@@ -350,7 +350,9 @@ su_status su_npz_open(const char *path, su_npz **out, su_error *err)
         goto done;
     }
     if (get32(file->map) != 0x04034b50 && get32(file->map) != 0x06054b50) {
-        status = su_fail(err, SU_INPUT, "%s: not an .npz file (no ZIP archive)", path);
+        status =
+            su_fail(err, SU_INPUT,
+                    "%s: not an .npz file (no ZIP archive); characters and motions are read by supple import", path);
         goto done;
     }
     SU_GO(read_directory(file, err));
