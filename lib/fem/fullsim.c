@@ -15,6 +15,10 @@ enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 /* Newton's, of a state to begin from: what is left of the way to rest is a swing of so much of it. */
 static const double RESTART_TOLERANCE = 1e-2;
 
+/* And of the equilibrium that a shot begins in, at most: what is left of its forces nothing but stiffness holds, so that
+ * a thousandth of them, as in steps of bakes, can be 2.5 % of the way; a further solve leaves a hundredth of that. */
+static const double SETTLE_TOLERANCE = 1e-5;
+
 /* ---- one step ---- */
 
 /* u^: the displacement at which the world position is y + h v, all by inertia. */
@@ -257,7 +261,7 @@ static su_status find_rest(su_fullsim *s, double tolerance, su_error *err)
 static su_status settle(void *self, su_error *err)
 {
     su_fullsim *s = self;
-    SU_TRY(find_rest(s, s->options.tolerance, err));
+    SU_TRY(find_rest(s, fmin(s->options.tolerance, SETTLE_TOLERANCE), err));
     start_history(s, 0, s->u, false);
     return SU_OK;
 }
