@@ -27,20 +27,22 @@ typedef struct turning {
 struct su_transport {
     const su_elastic *body;
     int threads;
+    double *weight;   /* (t) mu_e V_e, N m */
+    double *size;     /* (t,2) of the strain of each tet and of what is missing, N m */
+    turning known[2]; /* of the two rest shapes last asked for */
+    int latest;       /* which of them was the last */
+    /* NULL until something is mended: most shots have nothing to mend */
     su_component_factor *factor; /* of the Laplacian of the free vertices, weighted by mu */
-    double *weight;              /* (t) mu_e V_e, N m */
-    int64_t *start;              /* (free_count + 1) into at */
+    int64_t *start;              /* (free_count + 1, and one to fill) into at */
     int64_t *at;                 /* of each free vertex, where its part of a tet's pull stands in pull */
     double *pull;                /* (t,12) N of the corners of each tet */
-    double *size;                /* (t,2) of its strain and of what is missing, N m */
     double *mend;                /* (free_count,3) m */
-    turning known[2];            /* of the two rest shapes last asked for */
-    int latest;                  /* which of them was the last */
 };
 
 static su_status factor_laplacian(su_transport *s, su_error *err)
 {
     const su_elastic *body = s->body;
+    su_component_factor *factor = NULL;
     su_sparse laplacian = {0};
     su_status status;
     SU_GO(su_sparse_clone_pattern(&body->pattern, &laplacian, err));
@@ -56,9 +58,11 @@ static su_status factor_laplacian(su_transport *s, su_error *err)
         su_elastic_add_couplings(body, e, c, &laplacian);
     }
     for (int64_t j = 0; j < laplacian.size; j++) laplacian.value[laplacian.start[j]] *= 1 + LIFT;
-    SU_GO(su_component_factor_create(&body->pattern, &s->factor, err));
-    SU_GO(su_component_factor_set(s->factor, &laplacian, err));
+    SU_GO(su_component_factor_create(&body->pattern, &factor, err));
+    SU_GO(su_component_factor_set(factor, &laplacian, err));
+    s->factor = factor, factor = NULL;
 done:
+    su_component_factor_free(factor);
     su_sparse_free(&laplacian);
     return status;
 }
@@ -67,6 +71,8 @@ done:
 static su_status list_pulls(su_transport *s, su_error *err)
 {
     const su_elastic *body = s->body;
+    SU_TRY(SU_ALLOC(&s->pull, 12 * body->t, "carried displacement", err));
+    SU_TRY(SU_ALLOC(&s->mend, 3 * body->free_count, "carried displacement", err));
     SU_TRY(SU_ALLOC(&s->start, body->free_count + 2, "carried displacement", err));
     SU_TRY(SU_ALLOC(&s->at, 4 * body->t, "carried displacement", err));
     int64_t *fill = s->start + 1; /* where a vertex ends, once all are in */
@@ -92,13 +98,9 @@ su_status su_transport_create(const su_elastic *body, int threads, su_transport 
     SU_GO(SU_ALLOC(&s, 1, "carried displacement", err));
     s->body = body, s->threads = threads;
     SU_GO(SU_ALLOC(&s->weight, body->t, "carried displacement", err));
-    SU_GO(SU_ALLOC(&s->pull, 12 * body->t, "carried displacement", err));
     SU_GO(SU_ALLOC(&s->size, 2 * body->t, "carried displacement", err));
-    SU_GO(SU_ALLOC(&s->mend, 3 * body->free_count, "carried displacement", err));
     for (int k = 0; k < 2; k++) SU_GO(make_turning(body, s->known + k, err));
     for (int64_t e = 0; e < body->t; e++) s->weight[e] = body->mu[e] * body->neutral_volume[e];
-    SU_GO(factor_laplacian(s, err));
-    SU_GO(list_pulls(s, err));
     *out = s;
     s = NULL;
 done:
@@ -217,6 +219,8 @@ static bool lacks(const su_transport *s, const way *w, double motion)
 static su_status mend(su_transport *s, const way *w, su_error *err)
 {
     const su_elastic *body = s->body;
+    if (!s->at) SU_TRY(list_pulls(s, err));
+    if (!s->factor) SU_TRY(factor_laplacian(s, err));
 #pragma omp parallel num_threads(s->threads) if (s->threads > 1)
     {
 #pragma omp for schedule(static)
