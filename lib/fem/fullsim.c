@@ -15,8 +15,9 @@ enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 /* Newton's, of a state to begin from: what is left of the way to rest is a swing of so much of it. */
 static const double RESTART_TOLERANCE = 1e-2;
 
-/* And of the equilibrium that a shot begins in, at most: what is left of its forces nothing but stiffness holds, so that
- * a thousandth of them, as in steps of bakes, can be 2.5 % of the way; a further solve leaves a hundredth of that. */
+/* And of the equilibrium that a shot begins in, at most: nothing but stiffness holds what is left of its forces, so
+ * that a thousandth of them, as in steps of bakes, can be 2.5 % of the way; a further solve leaves a hundredth of that.
+ */
 static const double SETTLE_TOLERANCE = 1e-5;
 
 /* ---- one step ---- */
