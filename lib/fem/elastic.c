@@ -9,6 +9,7 @@
 #include "geometry/bisection.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
+#include "geometry/vector.h"
 #include "geometry/rotation.h"
 #include "geometry/rotation_lanes.h"
 
@@ -537,6 +538,15 @@ void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double
         for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
             for (int i = 0; i < 3; i++) at[4 * i * SU_TET_LANES] = c[4 * a + b];
     scatter_tet(elastic, e, block, 0, K->entries, K->value);
+}
+
+void su_elastic_add_laplacian(const su_elastic *elastic, int64_t e, double weight, su_sparse *K)
+{
+    double g[12], c[16];
+    su_shape_gradients(elastic->neutral_inverse + 9 * e, g);
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++) c[4 * a + b] = weight * su_dot3(g + 3 * a, g + 3 * b);
+    su_elastic_add_couplings(elastic, e, c, K);
 }
 
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force)

@@ -80,6 +80,9 @@ void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio
 
 /* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K);
+/* The same with weight times what the gradients of the corners' shape functions in the neutral shape have in common:
+ * the Laplacian of tet e. */
+void su_elastic_add_laplacian(const su_elastic *elastic, int64_t e, double weight, su_sparse *K);
 /* force (n,3) += what a further energy density of tet e, a function of its F with stress P, adds. */
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force);
 

@@ -253,13 +253,6 @@ static void add_data_gradient(su_fit_solver *solver, const double *skin, const d
         }
 }
 
-/* g (4,3): gradients of the corners' shape functions from D_m^-1 */
-static void shape_gradients(const double inverse[9], double g[12])
-{
-    for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
-    memcpy(g + 3, inverse, 9 * sizeof *inverse);
-}
-
 /* F of tet e from the neutral shape to x */
 static void deformation_gradient(const su_fit_solver *solver, const double *x, int64_t e, double F[9])
 {
@@ -352,7 +345,7 @@ static void add_strain_gradient(su_fit_solver *solver, double scale, int64_t e, 
 {
     const int32_t *tet = solver->problem.tets + 4 * e;
     double g[12], f[3], weight = scale * solver->elastic.neutral_volume[e];
-    shape_gradients(solver->elastic.neutral_inverse + 9 * e, g);
+    su_shape_gradients(solver->elastic.neutral_inverse + 9 * e, g);
     for (int r = 0; r < 4; r++) {
         su_mulv3(strain, g + 3 * r, f);
         for (int i = 0; i < 3; i++) solver->gradient[3 * (int64_t)tet[r] + i] += weight * f[i];
@@ -377,13 +370,8 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
     const su_elastic *elastic = &solver->elastic;
     memset(solver->K.value, 0, (size_t)solver->K.entries * sizeof(double));
     add_data_hessian(solver);
-    for (int64_t e = 0; e < p->t; e++) {
-        double g[12], c[16], weight = scale * elastic->neutral_volume[e];
-        shape_gradients(elastic->neutral_inverse + 9 * e, g);
-        for (int r = 0; r < 4; r++)
-            for (int k = 0; k < 4; k++) c[4 * r + k] = weight * su_dot3(g + 3 * r, g + 3 * k);
-        su_elastic_add_couplings(elastic, e, c, &solver->K);
-    }
+    for (int64_t e = 0; e < p->t; e++)
+        su_elastic_add_laplacian(elastic, e, scale * elastic->neutral_volume[e], &solver->K);
     lift_diagonal(&solver->K, LEAST_LIFT);
     SU_TRY(su_component_factor_set(solver->factor, &solver->K, err)); /* K's own: it is a Laplacian */
     for (int round = 0; round < START_ROUNDS; round++) {

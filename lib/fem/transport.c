@@ -46,17 +46,7 @@ static su_status factor_laplacian(su_transport *s, su_error *err)
     su_sparse laplacian = {0};
     su_status status;
     SU_GO(su_sparse_clone_pattern(&body->pattern, &laplacian, err));
-    for (int64_t e = 0; e < body->t; e++) {
-        const double *inverse = body->neutral_inverse + 9 * e;
-        double g[12], c[16];
-        for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
-        memcpy(g + 3, inverse, 9 * sizeof *inverse);
-        for (int i = 0; i < 16; i++) {
-            const double *a = g + 3 * (i / 4), *b = g + 3 * (i % 4);
-            c[i] = s->weight[e] * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
-        }
-        su_elastic_add_couplings(body, e, c, &laplacian);
-    }
+    for (int64_t e = 0; e < body->t; e++) su_elastic_add_laplacian(body, e, s->weight[e], &laplacian);
     for (int64_t j = 0; j < laplacian.size; j++) laplacian.value[laplacian.start[j]] *= 1 + LIFT;
     SU_GO(su_component_factor_create(&body->pattern, &factor, err));
     SU_GO(su_component_factor_set(factor, &laplacian, err));

@@ -91,6 +91,13 @@ static inline void su_tet_edges(const double a[3], const double b[3], const doub
     for (int i = 0; i < 3; i++) out[3 * i] = b[i] - a[i], out[3 * i + 1] = c[i] - a[i], out[3 * i + 2] = d[i] - a[i];
 }
 
+/* g (4,3): gradients of the shape functions of a tet, from its inverse edge matrix */
+static inline void su_shape_gradients(const double inverse[9], double g[12])
+{
+    for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
+    for (int i = 0; i < 9; i++) g[3 + i] = inverse[i];
+}
+
 /* g (4,3): gradients of the shape functions of a tet of points x (.,3), 0 where it is flat; returns 6 times its volume.
  * Rows of the inverse edge matrix are those of corners 1 to 3. */
 static inline double su_tet_gradients(const double *x, const int32_t tet[4], double g[12])
