@@ -3,7 +3,9 @@
 #include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
+#include "rig/human_bones.h"
 #include "rig/parent_turn.h"
+#include "rig/retarget.h"
 #include "rig/same_names.h"
 #include "rig/skinning.h"
 
@@ -36,6 +38,16 @@ static void chain_local(const su_scene *scene, int32_t node, int32_t top, double
         up = scene->node[up].parent;
         su_affine_multiply(scene->node[up].local, local, local);
     }
+}
+
+/* The chain becomes its last node. */
+static void join_chain(su_scene *scene, int32_t node)
+{
+    double local[16];
+    int32_t top = chain_top(scene, node);
+    chain_local(scene, node, top, local);
+    for (int32_t up = node; up != top;) su_affine_identity(scene->node[up = scene->node[up].parent].local);
+    memcpy(scene->node[node].local, local, sizeof local);
 }
 
 /* The node of the scene that a node of `from` means; -1: none. h: NULL where names are the same. */
@@ -315,6 +327,7 @@ static su_status find_rule(const su_scene *from, int64_t count, const pair *pair
  * differ then, and joints keep the places of their own; what they are turned by means the same. */
 typedef struct proportions {
     bool fits;   /* the same axes, but for a quarter of the joints */
+    bool turned; /* other axes, by more than a quarter of those that stay in their places while the clip plays */
     bool alike;  /* the same proportions, but for a quarter of the joints */
     double size; /* here over there, the median of the distances to the parents */
 } proportions;
@@ -325,22 +338,34 @@ static bool same_direction(const pair *p)
     return su_dot3(p->rest[0], p->rest[1]) >= same * su_norm3(p->rest[0]) * su_norm3(p->rest[1]);
 }
 
-static proportions compare_proportions(su_arena *arena, int64_t count, const pair *pairs, int converted)
+/* Does the clip hold a joint in its place in its parent? Where it does not, poses of the files may be any of it. */
+static bool is_held(const su_scene *from, const su_scene_clip *clip, const pair *p)
+{
+    for (int32_t up = p->node;; up = from->node[up].parent) {
+        const su_scene_channel *c = channel_of(clip, up);
+        if (c && su_channel_travel(c) > SU_ELSEWHERE * su_norm3(p->rest[0])) return false;
+        if (up == p->top) return true;
+    }
+}
+
+static proportions compare_proportions(const su_scene *from, const su_scene_clip *clip, su_arena *arena, int64_t count,
+                                       const pair *pairs, int converted)
 {
     double *ratio = su_arena_alloc(arena, count, sizeof *ratio);
-    int64_t compared = 0, turned = 0, alike = 0;
+    int64_t compared = 0, turned = 0, alike = 0, held = 0, held_turned = 0;
     for (int64_t i = 0; ratio && i < count; i++) {
         const pair *p = &pairs[i];
         double there = su_norm3(p->rest[0]), here = su_norm3(p->rest[1]);
         if (p->to < 0 || !(there > 0.0) || !(here > 0.0)) continue;
-        turned += !same_direction(p);
+        bool other = !same_direction(p), still = p->carried && is_held(from, clip, p);
+        turned += other, held += still, held_turned += still && other;
         ratio[compared++] = here / (there * (converted ? p->unit : 1.0));
     }
-    if (compared == 0) return (proportions){false, false, 1.0};
+    if (compared == 0) return (proportions){.size = 1.0};
     su_sort(ratio, (size_t)compared, sizeof *ratio, su_order_doubles);
     const double size = ratio[compared / 2];
     for (int64_t i = 0; i < compared; i++) alike += fabs(ratio[i] - size) <= SU_ELSEWHERE * size;
-    return (proportions){4 * turned <= compared, 4 * alike >= 3 * compared, size};
+    return (proportions){4 * turned <= compared, 4 * held_turned > held, 4 * alike >= 3 * compared, size};
 }
 
 /* Whether a joint that stands elsewhere does by the body and not by its motion: the poses of both files may be any
@@ -370,10 +395,7 @@ static void turn_channel(const double turn[9], su_scene_channel *c)
 static void fit_translation(const pair *p, double unit, double size, bool its_own, su_scene_channel *c)
 {
     int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
-    double most = 0.0, limit = SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
-    for (int64_t i = 0; i < all; i++)
-        if (i / 3 % values == value) most = fmax(most, fabs(c->translation[i] - c->translation[3 * value + i % 3]));
-    bool still = most <= limit;
+    bool still = su_channel_travel(c) <= SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
     for (int64_t i = 0; i < all; i++) {
         bool place = i / 3 % values == value; /* not a tangent */
         if (!p->carried || !its_own)
@@ -406,12 +428,84 @@ static int64_t joints_of_skins(su_scene *scene)
     return count;
 }
 
+static bool is_hardly_any(int64_t found, int64_t moved, int64_t joints)
+{
+    return (double)found < SU_HARDLY_THE_SAME * (double)moved && (double)found < SU_HARDLY_THE_SAME * (double)joints;
+}
+
+/* ---- other skeletons ---- */
+
+/* bone (nodes): by what the file says, where it says any, else by names. */
+static su_status human_bones(const su_scene *scene, su_arena *arena, su_human_bone **bone, bool *is_human,
+                             su_error *err)
+{
+    const char **name = su_arena_alloc(arena, scene->nodes, sizeof *name);
+    int32_t *parent = su_arena_alloc(arena, scene->nodes, sizeof *parent);
+    bool says = false;
+    *bone = su_arena_alloc(arena, scene->nodes, sizeof **bone);
+    if (!name || !parent || !*bone) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    for (int64_t n = 0; n < scene->nodes; n++) says |= scene->node[n].human && scene->node[n].human[0];
+    for (int64_t n = 0; n < scene->nodes; n++) {
+        name[n] = says                           ? scene->node[n].human
+                  : is_link(scene->node[n].name) ? NULL
+                                                 : su_plain_name(scene->node[n].name);
+        parent[n] = scene->node[n].parent;
+    }
+    return su_human_bones_find(scene->nodes, name, parent, arena, *bone, is_human, err);
+}
+
+static void report_names(const su_scene *from, su_scene *scene, int32_t there, int32_t here, su_borrowed *report)
+{
+    if (report->called || strcmp(su_plain_name(from->node[there].name), su_plain_name(scene->node[here].name)) == 0)
+        return;
+    report->called = keep_text(&scene->arena, from->node[there].name), report->here = scene->node[here].name;
+}
+
+/* Joints that do not move alike in their parents: the same by name with other axes (turned), or, where hardly any is
+ * there by name, bones of a human on both sides. *count 0: neither. */
+static su_status pair_others(const su_scene *from, su_scene *scene, int64_t named, const pair *pairs, int64_t joints,
+                             bool turned, su_borrowed *report, int64_t *count, su_joint_pair **out, su_error *err)
+{
+    su_arena *arena = &scene->arena;
+    su_human_bone *there, *here;
+    bool human[2];
+    const int64_t found = found_among(named, pairs);
+    const bool strange = found == 0 || is_hardly_any(found, named, joints);
+    *count = 0;
+    SU_TRY(human_bones(from, arena, &there, &human[0], err));
+    SU_TRY(human_bones(scene, arena, &here, &human[1], err));
+    *out = su_arena_alloc(arena, scene->nodes, sizeof **out);
+    if (!*out) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    const bool both = human[0] && human[1];
+    if (strange ? !both : !turned) return SU_OK;
+    report->human = strange, report->turned = true;
+    if (strange) report->missing = 0, report->one = NULL;
+    for (int32_t n = 0; n < scene->nodes && strange; n++) {
+        int32_t like = su_human_bone_like(&here[n], from->nodes, there);
+        if (like < 0) continue;
+        (*out)[(*count)++] = (su_joint_pair){like, n, here[n]};
+        report_names(from, scene, like, n, report);
+    }
+    for (int64_t i = 0; i < named && !strange; i++) {
+        const su_human_bone none = {0};
+        if (pairs[i].to < 0) continue;
+        (*out)[(*count)++] = (su_joint_pair){pairs[i].node, pairs[i].to, both ? here[pairs[i].to] : none};
+    }
+    for (int64_t i = 0; i < named && strange; i++) {
+        bool used = false;
+        for (int64_t k = 0; k < *count; k++) used = used || (*out)[k].there == pairs[i].node;
+        if (!used && report->missing++ == 0) report->one = keep_text(arena, from->node[pairs[i].node].name);
+    }
+    return SU_OK;
+}
+
 su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
                          su_borrowed *report, su_error *err)
 {
     su_arena *arena = &scene->arena;
-    int64_t count, elsewhere[2] = {0, 0};
+    int64_t count, others, elsewhere[2] = {0, 0};
     pair *pairs;
+    su_joint_pair *other;
     double *world = su_arena_alloc(arena, 16 * from->nodes, sizeof *world), most = SU_ELSEWHERE;
     *out = *clip;
     *report = (su_borrowed){0};
@@ -425,36 +519,36 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
     SU_TRY(find_pairs(from, clip, scene, NULL, &count, &pairs, err));
     SU_TRY(find_rule(from, count, pairs, scene, &kept, &h, err));
     if (h) SU_TRY(find_pairs(from, clip, scene, h, &count, &pairs, err));
+    const int64_t joints = joints_of_skins(scene);
+    for (int64_t i = 0; i < count; i++) {
+        const pair *p = &pairs[i];
+        if (p->to < 0 && report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
+        if (h && p->to >= 0) report_names(from, scene, p->node, p->to, report);
+    }
     for (int64_t i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) elsewhere[k] += pairs[i].to >= 0 && pairs[i].apart[k] > SU_ELSEWHERE;
     int converted = elsewhere[1] < elsewhere[0]; /* a character scaled as a whole keeps its lengths inside */
-    const proportions body = compare_proportions(arena, count, pairs, converted);
-    if (h && !body.fits)
-        return su_fail(err, SU_INPUT,
-                       "clip '%s' moves nothing of the character: none of its %lld nodes is there by name, and what "
-                       "ends alike has other axes",
-                       clip->name, (long long)count);
+    const proportions body = compare_proportions(from, clip, arena, count, pairs, converted);
+    SU_TRY(pair_others(from, scene, count, pairs, joints, body.turned, report, &others, &other, err));
+    copy_morphs(from, clip, scene, h, out);
+    if (others > 0) {
+        for (int64_t i = 0; i < others; i++) join_chain(scene, other[i].here);
+        SU_TRY(su_retarget(from, clip, scene, others, other, out, &report->size, err));
+        report->joints = others;
+        scene->frame_rate = from->frame_rate;
+        return SU_OK;
+    }
     for (int64_t i = 0; i < count; i++) {
         const pair *p = &pairs[i];
-        if (p->to < 0) {
-            if (report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
-            continue;
-        }
-        if (h && !report->called &&
-            strcmp(su_plain_name(from->node[p->node].name), su_plain_name(scene->node[p->to].name)) != 0)
-            report->called = keep_text(arena, from->node[p->node].name), report->here = scene->node[p->to].name;
+        if (p->to < 0) continue;
         su_scene_channel *channel = &out->channel[out->channels++];
         double unit = converted ? p->unit : 1.0;
         if (p->top == p->node && p->first == p->to) {
             copy_channel(arena, channel_of(clip, p->node), unit, p->to, channel);
         } else {
-            double here[16];
-            chain_local(scene, p->to, p->first, here);
-            for (int32_t up = p->to; up != p->first;)
-                su_affine_identity(scene->node[up = scene->node[up].parent].local);
-            memcpy(scene->node[p->to].local, here, sizeof here);
-            const chain joints = {from, clip, p->node, p->top, unit, world};
-            SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
+            join_chain(scene, p->to);
+            const chain whole = {from, clip, p->node, p->top, unit, world};
+            SU_TRY(bake_channel(arena, &whole, p->to, channel, err));
         }
         if (arena->failed) continue; /* said below */
         if (p->turned) turn_channel(p->turn, channel);
@@ -465,7 +559,6 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         report->elsewhere++, report->fitted += body.fits;
         if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
     }
-    copy_morphs(from, clip, scene, h, out);
     report->size = body.size;
     report->joints = out->channels;
     if (arena->failed) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
@@ -475,15 +568,12 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
             "clip '%s' moves nothing of the character: none of its %lld nodes is there by name; put the motion on "
             "the character in another program, which can map names, and export that",
             clip->name, (long long)report->missing);
-    int64_t joints = joints_of_skins(scene);
-    double least = SU_HARDLY_THE_SAME * (double)(report->joints + report->missing);
-    if ((double)report->joints < least && (double)report->joints < SU_HARDLY_THE_SAME * (double)joints &&
-        out->morph_channels == 0)
+    if (is_hardly_any(report->joints, count, joints) && out->morph_channels == 0)
         return su_fail(
             err, SU_INPUT,
             "clip '%s' is another skeleton's: of its %lld nodes %lld are there by name, '%s' for one is not; "
             "put the motion on the character in another program, which can map names, and export that",
-            clip->name, (long long)(report->joints + report->missing), (long long)report->joints, report->one);
-    if (from->frame_rate > 0.0) scene->frame_rate = from->frame_rate;
+            clip->name, (long long)count, (long long)report->joints, report->one);
+    scene->frame_rate = from->frame_rate;
     return SU_OK;
 }

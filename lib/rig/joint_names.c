@@ -1,5 +1,7 @@
 #include "rig/joint_names.h"
 
+#include "rig/name_words.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,52 +79,21 @@ static double stiffness_of(const part_words *part, const char *word, size_t leng
     return found;
 }
 
-/* Letters with accents, U+00C0 to U+00FF, are 0xC3 and another byte in UTF-8; the names of parts are without. */
-enum { LATIN = 0xC3, MARKS = 0xCC, MORE_MARKS = 0xCD };
-
-static char plain_letter(unsigned char second)
-{
-    static const char letters[] = "AAAAAAACEEEEIIIIDNOOOOO_OUUUUYTsaaaaaaaceeeeiiiidnooooo_ouuuuyty";
-    return second >= 0x80 && second < 0xC0 ? letters[second - 0x80] : '_';
-}
-
-/* An accent that stands behind its letter (U+0300 to U+036F; file systems and some programs take letters apart). */
-static bool is_mark(unsigned char c, unsigned char next)
-{
-    return (c == MARKS && next >= 0x80) || (c == MORE_MARKS && next >= 0x80 && next < 0xB0);
-}
-
 /* What a name says by one of the lists, 0: nothing. */
 static double stiffness_of_name(const part_words *part, const char *name)
 {
-    enum { LONGEST = 256, WORDS = 32 };
-    char letters[LONGEST];
-    size_t first[WORDS + 1], length = 0;
-    int words = 0;
-    if (!name) return 0;
-    bool within = false, small = false; /* whether the letter before was one, and no capital */
-    for (size_t i = 0; name[i] && length < LONGEST && words < WORDS; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (is_mark(c, (unsigned char)name[i + 1])) {
-            i++;
-            continue;
-        }
-        if (c == LATIN && name[i + 1]) c = (unsigned char)plain_letter((unsigned char)name[++i]);
-        if (isalpha(c)) {
-            if (!within || (isupper(c) && small)) first[words++] = length;
-            letters[length++] = (char)tolower(c);
-        }
-        within = isalpha(c), small = islower(c);
-    }
-    first[words] = length;
+    su_name_words of;
+    su_name_words_split(name, &of);
+    const char *letters = of.letters;
+    const size_t *first = of.first;
     /* The last word that says something: in LeftHandRing a finger, in Head_Cheek a cheek; two words may be one, in
      * either order (leg lower). */
-    for (int w = words - 1; w >= 0; w--) {
+    for (int w = of.words - 1; w >= 0; w--) {
         size_t own = first[w + 1] - first[w], before = w > 0 ? first[w] - first[w - 1] : 0;
         double found = stiffness_of(part, letters + first[w], own);
         if (found == 0 && w > 0) found = stiffness_of(part, letters + first[w - 1], before + own);
         if (found == 0 && w > 0) {
-            char swapped[LONGEST];
+            char swapped[SU_NAME_LETTERS];
             memcpy(swapped, letters + first[w], own);
             memcpy(swapped + own, letters + first[w - 1], before);
             found = stiffness_of(part, swapped, before + own);

@@ -115,7 +115,17 @@ static su_status other_clip(su_tool *tool, const options *o, const char *path, c
     }
     su_note(tool, "'%s' of %s moves %lld joints of %s", clip->name, su_base_name(file), (long long)found.joints,
             su_base_name(path));
-    if (found.called)
+    if (found.human)
+        su_warn(tool,
+                "%s: another skeleton; bones of a human were taken for the same ('%s' for '%s', and so the others), turn "
+                "in the world as they do there, and ways are taken %.3g times as long: look at the result",
+                file, found.called ? found.called : "", found.called ? found.here : "", found.size);
+    else if (found.turned)
+        su_warn(tool,
+                "%s: a skeleton with other axes; joints turn in the world as they do there, and ways are taken %.3g "
+                "times as long: look at the result",
+                file, found.size);
+    else if (found.called)
         su_warn(tool, "%s: its nodes have other names than those of %s; '%s' was taken for '%s', and so the others",
                 file, su_base_name(path), found.called, found.here);
     if (found.missing)

@@ -143,6 +143,38 @@ static int read_nodes(builder *b)
     return failed;
 }
 
+/* One node is a bone of a human. */
+static int mark_human(builder *b, const char *bone, int64_t index)
+{
+    char *copy;
+    if (!bone || index < 0 || index >= b->numbered || b->node[index] < 0) return 0;
+    TAKE(copy, (int64_t)strlen(bone) + 1);
+    b->scene->node[b->node[index]].human = strcpy(copy, bone);
+    return 0;
+}
+
+/* The bones of a human that VRM names: a list of bones and nodes in its version 0, nodes by their bones since. */
+static int read_human(builder *b)
+{
+    static const char *const of[] = {"VRM", "VRMC_vrm", "VRMC_vrm_animation"};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        json_t *extension = json_object_get(json_object_get(b->g.json, "extensions"), of[k]);
+        json_t *bones = json_object_get(json_object_get(extension, "humanoid"), "humanBones"), *item;
+        const char *name;
+        size_t i;
+        json_array_foreach(bones, i, item)
+        {
+            name = json_string_value(json_object_get(item, "bone"));
+            if (mark_human(b, name, su_gltf_integer(item, "node", -1))) return 1;
+        }
+        json_object_foreach(bones, name, item)
+        {
+            if (mark_human(b, name, su_gltf_integer(item, "node", -1))) return 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- materials ---- */
 
 static int read_materials(builder *b)
@@ -601,7 +633,8 @@ int su_gltf_scene(const char *path, su_scene *scene, char *message, size_t messa
     builder b = {.g = {.path = path, .arena = &scene->arena, .message = message, .message_size = message_size},
                  .scene = scene};
     scene->format = "glTF", scene->unit = 1.0, scene->up = 1, scene->exact = true;
-    int failed = su_gltf_open(&b.g) || read_nodes(&b) || read_materials(&b) || read_meshes(&b) || read_clips(&b);
+    int failed = su_gltf_open(&b.g) || read_nodes(&b) || read_human(&b) || read_materials(&b) || read_meshes(&b) ||
+                 read_clips(&b);
     su_gltf_close(&b.g);
     return failed;
 }

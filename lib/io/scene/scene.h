@@ -16,10 +16,11 @@ typedef enum su_inherit { SU_INHERIT_ALL, SU_INHERIT_NOT_PARENT, SU_INHERIT_APAR
 
 typedef struct su_scene_node {
     const char *name;
-    int32_t parent;   /* an earlier node; -1: the first, which is the scene itself or its only root */
-    int32_t inherit;  /* su_inherit */
-    int32_t links;    /* nodes right above that stand for this one, too (assimp splits nodes of FBX) */
-    double local[16]; /* to the parent, in the node pose, before what inherit says */
+    int32_t parent;    /* an earlier node; -1: the first, which is the scene itself or its only root */
+    int32_t inherit;   /* su_inherit */
+    int32_t links;     /* nodes right above that stand for this one, too (assimp splits nodes of FBX) */
+    double local[16];  /* to the parent, in the node pose, before what inherit says */
+    const char *human; /* which bone of a human it is, as the file says (VRM: "leftUpperArm"); NULL or "": not said */
 } su_scene_node;
 
 typedef struct su_scene_bone {

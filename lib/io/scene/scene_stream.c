@@ -180,6 +180,9 @@ static void move_scene(stream *s, su_scene *scene)
     scene->node = make_room(s, scene->node, scene->nodes, sizeof *scene->node, sizeof(int64_t));
     for (int64_t i = 0; i < scene->nodes && !s->failed; i++) {
         move_text(s, &scene->node[i].name);
+        const char *human = s->out && scene->node[i].human ? scene->node[i].human : "";
+        move_text(s, &human);
+        if (!s->out) scene->node[i].human = human;
         move_bytes(s, &scene->node[i].parent, sizeof scene->node[i].parent);
         move_bytes(s, &scene->node[i].inherit, sizeof scene->node[i].inherit);
         move_bytes(s, &scene->node[i].links, sizeof scene->node[i].links);
