@@ -443,4 +443,13 @@ sides = np.sort(np.ptp(tube, axis=0))
 assert abs(sides / sides[0] - [1, 1, 5]).max() < 1e-5, sides
 PY
 ok $? "a mirrored mesh keeps its outside, the neutral pose is the bind pose"
+"$python" "$here/human_files.py" write . || ok 1 "writing a body"
+for pair in body.vrm:dance.vrma body.vrm:dance.gltf; do
+    supple import ${pair%:*} --clip ${pair#*:} --progress none -o dance.npz 2>log.txt && "$python" "$here/human_files.py" check dance.npz &&
+        grep -q "warning: dance.*another skeleton; bones of a human were taken for the same ('.*' for 'n[0-9]*'" log.txt && ! grep -q "left out" log.txt
+    ok $? "${pair#*:} on ${pair%:*}: bones of a human, other names, axes, size and direction"
+done
+supple import body.gltf --clip dance.gltf --progress none -o dance.npz 2>log.txt && "$python" "$here/human_files.py" check dance.npz &&
+    grep -q "warning: dance.gltf: a skeleton with other axes; .* 0.244 times as long" log.txt
+ok $? "the same names with other axes: joints turn in the world"
 echo "1..$count"

@@ -492,7 +492,8 @@ static su_status pair_others(const su_scene *from, su_scene *scene, int64_t name
         (*out)[(*count)++] = (su_joint_pair){pairs[i].node, pairs[i].to, both ? here[pairs[i].to] : none};
     }
     for (int64_t i = 0; i < named && strange; i++) {
-        bool used = false;
+        const int part = there[pairs[i].node].part; /* joints of a trunk with more of them turn what is behind, too */
+        bool used = part == SU_HUMAN_SPINE || part == SU_HUMAN_NECK;
         for (int64_t k = 0; k < *count; k++) used = used || (*out)[k].there == pairs[i].node;
         if (!used && report->missing++ == 0) report->one = keep_text(arena, from->node[pairs[i].node].name);
     }
@@ -535,6 +536,7 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         for (int64_t i = 0; i < others; i++) join_chain(scene, other[i].here);
         SU_TRY(su_retarget(from, clip, scene, others, other, out, &report->size, err));
         report->joints = others;
+        report->size *= (scene->unit > 0.0 ? scene->unit : 1.0) / (from->unit > 0.0 ? from->unit : 1.0);
         scene->frame_rate = from->frame_rate;
         return SU_OK;
     }

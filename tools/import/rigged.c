@@ -138,8 +138,8 @@ static su_status other_clip(su_tool *tool, const options *o, const char *path, c
                 file, (long long)found.fitted, found.farthest, found.size);
     else if (found.elsewhere)
         su_warn(tool,
-                "%s: %lld joints stand in another place than in %s ('%s' most of all); a skeleton with other axes, "
-                "of which motions are taken as they are",
+                "%s: %lld joints stand in another place than in %s ('%s' most of all), and go "
+                "where the clip moves them",
                 file, (long long)found.elsewhere, su_base_name(path), found.farthest);
 done:
     free(file);
