@@ -116,18 +116,19 @@ static su_status other_clip(su_tool *tool, const options *o, const char *path, c
     su_note(tool, "'%s' of %s moves %lld joints of %s", clip->name, su_base_name(file), (long long)found.joints,
             su_base_name(path));
     if (found.human)
-        su_warn(tool,
-                "%s: another skeleton; bones of a human were taken for the same ('%s' for '%s', and so the others), turn "
-                "in the world as they do there, and ways are taken %.3g times as long: look at the result",
-                file, found.called ? found.called : "", found.called ? found.here : "", found.size);
-    else if (found.turned)
+        su_warn(
+            tool,
+            "%s: another skeleton; bones of a human were taken for the same ('%s' for '%s', and so the others), turn "
+            "in the world as they do there, and ways are taken %.3g times as long: look at the result",
+            file, found.called ? found.called : "", found.called ? found.here : "", found.size);
+    else if (found.called)
+        su_warn(tool, "%s: its nodes have other names than those of %s; '%s' was taken for '%s', and so the others",
+                file, su_base_name(path), found.called, found.here);
+    if (found.turned && !found.human)
         su_warn(tool,
                 "%s: a skeleton with other axes; joints turn in the world as they do there, and ways are taken %.3g "
                 "times as long: look at the result",
                 file, found.size);
-    else if (found.called)
-        su_warn(tool, "%s: its nodes have other names than those of %s; '%s' was taken for '%s', and so the others",
-                file, su_base_name(path), found.called, found.here);
     if (found.missing)
         su_warn(tool, "%s: %lld of the nodes that it moves are not in %s and were left out, '%s' first", file,
                 (long long)found.missing, su_base_name(path), found.one ? found.one : "");
@@ -137,10 +138,10 @@ static su_status other_clip(su_tool *tool, const options *o, const char *path, c
                 "taken %.3g times as long",
                 file, (long long)found.fitted, found.farthest, found.size);
     else if (found.elsewhere)
-        su_warn(tool,
-                "%s: %lld joints stand in another place than in %s ('%s' most of all), and go "
-                "where the clip moves them",
-                file, (long long)found.elsewhere, su_base_name(path), found.farthest);
+        su_warn(
+            tool,
+            "%s: %lld joints stand in another place than in %s ('%s' most of all), and go where the clip moves them",
+            file, (long long)found.elsewhere, su_base_name(path), found.farthest);
 done:
     free(file);
     su_scene_free(&other);
