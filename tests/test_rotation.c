@@ -214,6 +214,9 @@ static void test_lanes(void **unused)
         su_mean_rotations(1, tets + 4 * k, q, one);
         assert_memory_equal(R + 9 * k, one, sizeof one);
     }
+    double all[9 * COUNT];
+    su_tet_rotations(COUNT, tets, q, 3, all);
+    assert_memory_equal(all, R, sizeof all);
 }
 
 int main(void)

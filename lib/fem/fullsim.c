@@ -96,7 +96,8 @@ static su_status next_step(su_fullsim *s, double h, double extra, su_implicit_st
     step->h = h, step->alpha = s->settings.alpha + extra, step->beta = s->settings.beta;
     inertial_guess(s, &s->next, h, s->inertial);
     su_fullsim_turn_along(s, &s->now, &s->next, s->u, s->carried);
-    SU_TRY(su_transport_mend(s->transport, s->now.turn, s->next.turn, inertial_energy(s, h), s->u, s->carried, err));
+    SU_TRY(su_transport_mend(s->transport, s->now.tet_turn, s->next.tet_turn, inertial_energy(s, h), s->u, s->carried,
+                             err));
     step->inertial = s->inertial, step->carried = s->carried, step->turn = s->next.turn;
     su_fullsim_prepare_loads(s, &s->next, h, s->carried, step);
     return SU_OK;

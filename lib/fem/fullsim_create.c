@@ -34,8 +34,9 @@ static bool allocate_instant(su_fullsim *s, su_instant *at)
 {
     at->x = su_arena_alloc(&s->arena, 3 * s->body.n, sizeof(double));
     at->turn = su_arena_alloc(&s->arena, 4 * s->body.n, sizeof(double));
+    at->tet_turn = su_arena_alloc(&s->arena, 9 * s->body.t, sizeof(double));
     at->w = su_arena_alloc(&s->arena, s->fit->m, sizeof(double));
-    return at->x && at->turn && at->w;
+    return at->x && at->turn && at->tet_turn && at->w;
 }
 
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)

@@ -3,6 +3,7 @@
 #include "core/threads.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/rotation_lanes.h"
 #include "rig/rbf.h"
 
 #include <string.h>
@@ -15,6 +16,7 @@ void su_fullsim_evaluate(su_fullsim *s, int64_t frame, double fraction, su_insta
     su_rig_weights(&s->rig, s->p, at->w);
     su_rest_shape_evaluate_all(&s->rest, s->skin, at->w, s->options.threads, at->x);
     su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
+    su_tet_rotations(s->body.t, s->body.tets, at->turn, s->options.threads, at->tet_turn);
     s->driver.counts.pose_seconds += su_seconds() - start;
 }
 
@@ -54,7 +56,7 @@ void su_fullsim_set_body(su_fullsim *s, const su_instant *at)
     }
     /* A neutral rest shape is that of the body from its creation on. */
     if (!s->options.neutral && s->smoothing.nodes > 0)
-        su_elastic_set_turned_rest(&s->body, at->x, su_transport_rotations(s->transport, at->turn), s->options.threads);
+        su_elastic_set_turned_rest(&s->body, at->x, at->tet_turn, s->options.threads);
     else if (!s->options.neutral)
         su_elastic_set_rest(&s->body, at->x, NULL, s->options.threads);
     if (s->body.collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->body.collapsed;

@@ -18,6 +18,7 @@
 typedef struct su_instant {
     double *x;         /* (n,3) rest shape, root frame */
     double *turn;      /* (n,4) R_v, neutral to rest shape */
+    double *tet_turn;  /* (t,9) R_e, the mean of the corners' R_v */
     double *w;         /* (m) */
     double Q[9], c[3]; /* root frame to world */
 } su_instant;

@@ -1,8 +1,6 @@
 #include "fem/transport.h"
 
 #include "core/memory.h"
-#include "geometry/rotation.h"
-#include "geometry/rotation_lanes.h"
 #include "geometry/svd_lanes.h"
 #include "linalg/component_factor.h"
 
@@ -18,19 +16,11 @@
  * of a small step, and reduced motion, which turns by vertices, has nothing like it. */
 #define ENOUGH 0.05
 
-/* R_e of a rest shape. */
-typedef struct turning {
-    double *vertex; /* (n,4) the quaternions that it is of */
-    double *tet;    /* (t,9) */
-} turning;
-
 struct su_transport {
     const su_elastic *body;
     int threads;
-    double *weight;   /* (t) mu_e V_e, N m */
-    double *size;     /* (t,2) of the strain of each tet and of what is missing, N m */
-    turning known[2]; /* of the two rest shapes last asked for */
-    int latest;       /* which of them was the last */
+    double *weight; /* (t) mu_e V_e, N m */
+    double *size;   /* (t,2) of the strain of each tet and of what is missing, N m */
     /* NULL until something is mended: most shots have nothing to mend */
     su_component_factor *factor; /* of the Laplacian of the free vertices, weighted by mu */
     int64_t *start;              /* (free_count + 1, and one to fill) into at */
@@ -74,12 +64,6 @@ static su_status list_pulls(su_transport *s, su_error *err)
     return SU_OK;
 }
 
-static su_status make_turning(const su_elastic *body, turning *out, su_error *err)
-{
-    SU_TRY(SU_ALLOC(&out->vertex, 4 * body->n, "carried displacement", err)); /* zeros: of no rest shape */
-    return SU_ALLOC(&out->tet, 9 * body->t, "carried displacement", err);
-}
-
 su_status su_transport_create(const su_elastic *body, int threads, su_transport **out, su_error *err)
 {
     su_transport *s = NULL;
@@ -89,7 +73,6 @@ su_status su_transport_create(const su_elastic *body, int threads, su_transport 
     s->body = body, s->threads = threads;
     SU_GO(SU_ALLOC(&s->weight, body->t, "carried displacement", err));
     SU_GO(SU_ALLOC(&s->size, 2 * body->t, "carried displacement", err));
-    for (int k = 0; k < 2; k++) SU_GO(make_turning(body, s->known + k, err));
     for (int64_t e = 0; e < body->t; e++) s->weight[e] = body->mu[e] * body->neutral_volume[e];
     *out = s;
     s = NULL;
@@ -102,24 +85,8 @@ void su_transport_free(su_transport *s)
 {
     if (!s) return;
     su_component_factor_free(s->factor);
-    for (int k = 0; k < 2; k++) free(s->known[k].vertex), free(s->known[k].tet);
     free(s->weight), free(s->start), free(s->at), free(s->pull), free(s->size), free(s->mend);
     free(s);
-}
-
-const double *su_transport_rotations(su_transport *s, const double *turn)
-{
-    const su_elastic *body = s->body;
-    size_t size = 4 * (size_t)body->n * sizeof *turn;
-    for (int k = 0; k < 2; k++)
-        if (memcmp(s->known[k].vertex, turn, size) == 0) return s->known[s->latest = k].tet;
-    turning *own = s->known + (s->latest = 1 - s->latest);
-    memcpy(own->vertex, turn, size);
-#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
-    for (int64_t e = 0; e < body->t; e += SU_ROTATION_LANES)
-        su_mean_rotations(body->t - e < SU_ROTATION_LANES ? body->t - e : SU_ROTATION_LANES, body->tets + 4 * e, turn,
-                          own->tet + 9 * e);
-    return own->tet;
 }
 
 /* A displacement on its way: u, where it comes from and turned vertex by vertex, and R_e at both rest shapes. */
@@ -229,10 +196,9 @@ static su_status mend(su_transport *s, const way *w, su_error *err)
     return SU_OK;
 }
 
-su_status su_transport_mend(su_transport *s, const double *from, const double *to, double motion, const double *u,
+su_status su_transport_mend(su_transport *s, const double *R0, const double *R1, double motion, const double *u,
                             double *turned, su_error *err)
 {
-    way w = {.u = u, .turned = turned};
-    w.R0 = su_transport_rotations(s, from), w.R1 = su_transport_rotations(s, to);
+    const way w = {.u = u, .R0 = R0, .R1 = R1, .turned = turned};
     return lacks(s, &w, motion) ? mend(s, &w, err) : SU_OK;
 }

@@ -13,15 +13,11 @@ typedef struct su_transport su_transport;
 su_status su_transport_create(const su_elastic *body, int threads, su_transport **out, su_error *err);
 void su_transport_free(su_transport *transport);
 
-/* R_e (t,9), the mean rotation of the corners of each tet on a rest shape with these rotations (n,4,
- * geometry/rotation_field.h). Those of the last two that were asked for are kept. */
-const double *su_transport_rotations(su_transport *transport, const double *turn);
-
-/* turned (n,3): in, R_to R_from' u vertex by vertex, of u (n,3) on a rest shape with the rotations `from` (n,4) and one
- * with `to`; out, where the strain that is missing in it has more than a twentieth of the energy of u and of `motion`,
- * J, the displacement that minimizes sum_e mu_e V_e |grad out - R_to R_from' grad u|^2, R_e as above, gradients by the
- * neutral shape (docs/design.md, eq. 7). */
-su_status su_transport_mend(su_transport *transport, const double *from, const double *to, double motion,
-                            const double *u, double *turned, su_error *err);
+/* turned (n,3): in, R_to R_from' u vertex by vertex, of u (n,3) on a rest shape whose tets are turned by R0 (t,9) and
+ * one with R1 (the mean rotations of their corners); out, where the strain that is missing in it has more than a
+ * twentieth of the energy of u and of `motion`, J, the displacement that minimizes sum_e mu_e V_e |grad out - R1 R0'
+ * grad u|^2, gradients by the neutral shape (docs/design.md, eq. 7). */
+su_status su_transport_mend(su_transport *transport, const double *R0, const double *R1, double motion, const double *u,
+                            double *turned, su_error *err);
 
 #endif

@@ -10,5 +10,7 @@ enum { SU_ROTATION_LANES = 8 };
 void su_nearest_rotations(int64_t count, const double *F, double *R);
 /* R (count,9): the mean of the rotations at the corners of tets (count,4), quaternions (n,4), as su_mean_rotation(). */
 void su_mean_rotations(int64_t count, const int32_t *tets, const double *quaternions, double *R);
+/* The same of many, on several threads. */
+void su_tet_rotations(int64_t t, const int32_t *tets, const double *quaternions, int threads, double *R);
 
 #endif
