@@ -219,12 +219,29 @@ static void test_lanes(void **unused)
     assert_memory_equal(all, R, sizeof all);
 }
 
+static void test_right_angles(void **unused)
+{
+    (void)unused;
+    double r[SU_RIGHT_ANGLES][9], product[9];
+    su_right_angles(r);
+    for (int i = 0; i < SU_RIGHT_ANGLES; i++)
+        for (int j = 0; j < SU_RIGHT_ANGLES; j++) { /* a group of as many */
+            int found = 0;
+            su_mult33(r[i], r[j], product);
+            assert_true(su_det3(product) == 1.0);
+            for (int k = 0; k < SU_RIGHT_ANGLES; k++) found += memcmp(product, r[k], sizeof product) == 0;
+            double angle = su_rotation_angle(r[i], r[j]);
+            assert_true((i == j) == (angle < 1e-6) && (found == 1 || product[0] == 0.0));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_svd),
                                        cmocka_unit_test(test_svd_keeps_small_values),
                                        cmocka_unit_test(test_nearest_rotation_is_nearest),
                                        cmocka_unit_test(test_quaternions),
+                                       cmocka_unit_test(test_right_angles),
                                        cmocka_unit_test(test_rigid_fit),
                                        cmocka_unit_test(test_lanes)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,3 +270,15 @@ void su_affine_split(const double m[16], double t[3], double q[4], double s[3])
     su_affine_split_matrix(m, t, r, s);
     su_quaternion_of(r, q);
 }
+
+void su_right_angles(double r[SU_RIGHT_ANGLES][9])
+{
+    static const int order[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
+    int count = 0;
+    for (int p = 0; p < 6; p++)
+        for (int signs = 0; signs < 8; signs++) {
+            double m[9] = {0};
+            for (int i = 0; i < 3; i++) m[3 * i + order[p][i]] = signs >> i & 1 ? -1.0 : 1.0;
+            if (su_det3(m) > 0.0) memcpy(r[count++], m, sizeof m);
+        }
+}

@@ -30,6 +30,10 @@ void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
 void su_quaternion_log(const double q[4], double v[3]);
 void su_quaternion_exp(const double v[3], double q[4]);
 
+/* The 24 rotations that take axes to axes. */
+enum { SU_RIGHT_ANGLES = 24 };
+void su_right_angles(double r[SU_RIGHT_ANGLES][9]);
+
 /* Angle, rad, 0 to pi, by which a and b differ. */
 double su_rotation_angle(const double a[9], const double b[9]);
 

@@ -343,7 +343,7 @@ static bool is_held(const su_scene *from, const su_scene_clip *clip, const pair 
 {
     for (int32_t up = p->node;; up = from->node[up].parent) {
         const su_scene_channel *c = channel_of(clip, up);
-        if (c && su_channel_travel(c) > SU_ELSEWHERE * su_norm3(p->rest[0])) return false;
+        if (c && su_scene_travel(c) > SU_ELSEWHERE * su_norm3(p->rest[0])) return false;
         if (up == p->top) return true;
     }
 }
@@ -395,7 +395,7 @@ static void turn_channel(const double turn[9], su_scene_channel *c)
 static void fit_translation(const pair *p, double unit, double size, bool its_own, su_scene_channel *c)
 {
     int64_t values = su_key_values(c->translation_mode), all = 3 * c->translations * values, value = values / 2;
-    bool still = su_channel_travel(c) <= SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
+    bool still = su_scene_travel(c) <= SU_ELSEWHERE * unit * su_norm3(p->rest[0]);
     for (int64_t i = 0; i < all; i++) {
         bool place = i / 3 % values == value; /* not a tangent */
         if (!p->carried || !its_own)

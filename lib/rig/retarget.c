@@ -38,20 +38,18 @@ static void rotation_of(const double m[16], double r[9])
     su_nearest_rotation(linear, r);
 }
 
-/* The right-angled rotation nearest to r. */
-static void right_angles(const double r[9], double out[9])
+/* The right-angled rotation nearest to r, in its place. */
+static void to_right_angles(double r[9])
 {
-    static const int order[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
-    double best = -INFINITY;
-    for (int p = 0; p < 6; p++)
-        for (int signs = 0; signs < 8; signs++) {
-            double m[9] = {0}, trace = 0.0;
-            for (int i = 0; i < 3; i++) m[3 * i + order[p][i]] = signs >> i & 1 ? -1.0 : 1.0;
-            for (int i = 0; i < 9; i++) trace += m[i] * r[i];
-            if (su_det3(m) < 0.0 || trace <= best) continue;
-            best = trace;
-            memcpy(out, m, sizeof m);
-        }
+    double best = -INFINITY, turns[SU_RIGHT_ANGLES][9];
+    int nearest = 0;
+    su_right_angles(turns);
+    for (int way = 0; way < SU_RIGHT_ANGLES; way++) {
+        double trace = 0.0;
+        for (int i = 0; i < 9; i++) trace += turns[way][i] * r[i];
+        if (trace > best) best = trace, nearest = way;
+    }
+    memcpy(r, turns[nearest], sizeof turns[nearest]);
 }
 
 /* rest (nodes,16): where nodes are when skins have their neutral shape; of what carries none, in the node pose. How a
@@ -77,7 +75,7 @@ static su_status rest_pose(const su_scene *scene, su_arena *arena, double *rest,
             rotation_of(bind.node_pose + 16 * n, now);
             rotation_of(bind.rest + 16 * n, then);
             su_mult33(now, then, r);
-            right_angles(r, r);
+            to_right_angles(r);
             su_affine_set(r, zero, turn);
             for (int32_t k = n; k < scene->nodes; k++)
                 if (bind.known[k] == SU_BIND_OPEN) su_affine_multiply(turn, bind.rest + 16 * k, bind.rest + 16 * k);
@@ -103,7 +101,7 @@ static su_status align_bodies(bodies *b, su_error *err)
 {
     su_arena *arena = &b->scene->arena;
     double *x = su_arena_alloc(arena, 3 * b->pairs, sizeof *x), *y = su_arena_alloc(arena, 3 * b->pairs, sizeof *y);
-    double r[9], c[3], large[2] = {0, 0};
+    double c[3], large[2] = {0, 0};
     if (!x || !y) return no_memory(err);
     for (int64_t i = 0; i < b->pairs; i++) {
         su_affine_translation(rest_there(b, i), x + 3 * i);
@@ -113,8 +111,8 @@ static su_status align_bodies(bodies *b, su_error *err)
     /* Both of one size, as a rotation does not depend on it but its rounding does. */
     for (int64_t k = 0; k < 3 * b->pairs; k++)
         x[k] /= large[0] > 0.0 ? large[0] : 1.0, y[k] /= large[1] > 0.0 ? large[1] : 1.0;
-    su_rigid_fit(b->pairs, x, y, NULL, r, c);
-    right_angles(r, b->align);
+    su_rigid_fit(b->pairs, x, y, NULL, b->align, c);
+    to_right_angles(b->align);
     return SU_OK;
 }
 
@@ -249,23 +247,13 @@ static void in_parent(const su_scene *scene, const double *world, int32_t node, 
         su_affine_multiply(local, world + 16 * node, local);
 }
 
-double su_channel_travel(const su_scene_channel *c)
-{
-    int64_t values = su_key_values(c->translation_mode);
-    double most = 0.0;
-    for (int64_t k = 0; k < c->translations; k++)
-        most =
-            fmax(most, su_distance3(c->translation + 3 * (values * k + values / 2), c->translation + 3 * (values / 2)));
-    return most;
-}
-
 /* Does a joint move in its parent there, by more than rounding? */
 static bool travels(const bodies *b, int32_t node)
 {
     double local[3];
     su_affine_translation(b->from->node[node].local, local);
     for (int64_t i = 0; i < b->clip->channels; i++)
-        if (b->clip->channel[i].node == node) return su_channel_travel(&b->clip->channel[i]) > STILL * su_norm3(local);
+        if (b->clip->channel[i].node == node) return su_scene_travel(&b->clip->channel[i]) > STILL * su_norm3(local);
     return false;
 }
 

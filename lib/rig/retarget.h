@@ -19,7 +19,6 @@ typedef struct su_joint_pair {
  * none that is paired (of a human its hips) also go where it does, and others move in their parents, by ways taken
  * *size times as long: legs here over legs there, of others the median bone. Keys stand where the clip's do, at most
  * 1/30 s apart. out: its channel, channels of the scene's arena. Nodes here that stand for parts of one become one. */
-double su_channel_travel(const su_scene_channel *channel); /* the longest way of a place from the first, its units */
 su_status su_retarget(const su_scene *from, const su_scene_clip *clip, su_scene *scene, int64_t pairs,
                       const su_joint_pair *pair, su_scene_clip *out, double *size, su_error *err);
 

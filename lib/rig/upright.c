@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* A joint and the area of skin that follows it: how it is turned from where it was bound to the node pose. */
 typedef struct turned_skin {
@@ -41,23 +42,20 @@ static void vertex_areas(const su_scene_mesh *mesh, const double bind[16], doubl
  * arms that hang do not turn the body. */
 static void nearest_right_angles(int64_t count, const turned_skin *skin, double out[9])
 {
-    static const int permutation[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
-    double best = INFINITY;
+    double best = INFINITY, turns[SU_RIGHT_ANGLES][9];
     for (int k = 0; k < 9; k++) out[k] = k % 4 == 0;
-    for (int p = 0; p < 6; p++)
-        for (int signs = 0; signs < 8; signs++) {
-            double m[9] = {0}, sum = 0.0;
-            for (int i = 0; i < 3; i++) m[3 * i + permutation[p][i]] = signs >> i & 1 ? -1.0 : 1.0;
-            if (su_det3(m) < 0.0) continue;
-            for (int64_t k = 0; k < count; k++) {
-                double trace = 0.0;
-                for (int i = 0; i < 9; i++) trace += m[i] * skin[k].turn[i];
-                sum += skin[k].area * acos(fmax(-1.0, fmin(1.0, 0.5 * (trace - 1.0))));
-            }
-            if (!(sum < best * (1.0 - 1e-9))) continue; /* of two alike the first, whatever the rounding */
-            best = sum;
-            for (int i = 0; i < 9; i++) out[i] = m[i];
+    su_right_angles(turns);
+    for (int way = 0; way < SU_RIGHT_ANGLES; way++) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < count; k++) {
+            double trace = 0.0;
+            for (int i = 0; i < 9; i++) trace += turns[way][i] * skin[k].turn[i];
+            sum += skin[k].area * acos(fmax(-1.0, fmin(1.0, 0.5 * (trace - 1.0))));
         }
+        if (!(sum < best * (1.0 - 1e-9))) continue; /* of two alike the first, whatever the rounding */
+        best = sum;
+        memcpy(out, turns[way], sizeof turns[way]);
+    }
 }
 
 /* Objects without skin count where they are a body, and not the six weapons of one hand. */

@@ -1,6 +1,7 @@
 #include "io/scene/scene.h"
 
 #include "core/order.h"
+#include "geometry/mat3.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -177,3 +178,12 @@ void su_scene_free(su_scene *scene)
 }
 
 int su_scene_up(const su_scene *scene) { return scene->up >= 0 ? scene->up : 1; }
+
+double su_scene_travel(const su_scene_channel *c)
+{
+    int64_t values = su_key_values(c->translation_mode);
+    const double *first = c->translation + 3 * (values / 2); /* tangents stand around a value */
+    double most = 0.0;
+    for (int64_t k = 0; k < c->translations; k++) most = fmax(most, su_distance3(first + 3 * values * k, first));
+    return most;
+}

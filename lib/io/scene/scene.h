@@ -121,6 +121,9 @@ typedef struct su_scene {
  * keys of the track with most of them. Takes room from the arena; 1 where there is none. */
 int su_scene_measure_clip(su_scene_clip *clip, su_arena *arena);
 
+/* The longest way of a node from where its channel has it first, in its parent's units. */
+double su_scene_travel(const su_scene_channel *channel);
+
 /* Indices, ranges, finite numbers, order of keys: what the rest of the program relies on. SU_INPUT names what is wrong.
  */
 su_status su_scene_check(const su_scene *scene, su_error *err);
