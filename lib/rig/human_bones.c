@@ -13,7 +13,7 @@ static const struct {
     int8_t part;
 } words_of_parts[] = {
     {"head", SU_HUMAN_HEAD},
-    {"neck", SU_HUMAN_NECK},
+    {"spine", SU_HUMAN_SPINE},
     {"shoulder", SU_HUMAN_SHOULDER},
     {"clavicle", SU_HUMAN_SHOULDER},
     {"collar", SU_HUMAN_SHOULDER},
@@ -196,13 +196,25 @@ static int32_t common_parent(const int32_t *parent, int count, const int32_t *no
 /* Are the limbs of one side there, and does each hang on the one before? */
 static bool has_limbs(int64_t nodes, const int32_t *parent, const said *names, int side)
 {
-    static const int8_t needed[2][2] = {{SU_HUMAN_UPPER_ARM, SU_HUMAN_LOWER_ARM},
-                                        {SU_HUMAN_UPPER_LEG, SU_HUMAN_LOWER_LEG}};
+    static const int8_t limbs[2][2] = {{SU_HUMAN_UPPER_ARM, SU_HUMAN_LOWER_ARM},
+                                       {SU_HUMAN_UPPER_LEG, SU_HUMAN_LOWER_LEG}};
     for (int k = 0; k < 2; k++) {
-        int32_t upper = first_of(nodes, names, needed[k][0], side), lower = first_of(nodes, names, needed[k][1], side);
-        if (upper < 0 || lower < 0 || lower == upper || !is_below(parent, lower, upper)) return false;
+        int32_t upper = first_of(nodes, names, limbs[k][0], side), lower = first_of(nodes, names, limbs[k][1], side);
+        if (upper < 0 || (lower >= 0 && !is_below(parent, lower, upper))) return false;
     }
     return true;
+}
+
+/* The joint called so; of a rig without one the end of its spine, past the joint that both arms hang on (Rigify's
+ * spine.006); -1: none. */
+static int32_t find_head(int64_t nodes, const int32_t *parent, const said *names, int32_t chest)
+{
+    int32_t end = chest;
+    const int32_t head = first_of(nodes, names, SU_HUMAN_HEAD, 0);
+    if (head >= 0) return head;
+    for (int32_t i = 0; i < nodes; i++)
+        if (names[i].part == SU_HUMAN_SPINE && is_below(parent, i, end)) end = i;
+    return end == chest ? -1 : end;
 }
 
 /* Numbers what is the same part along the tree: nth, and of how many. */
@@ -234,20 +246,20 @@ su_status su_human_bones_find(int64_t nodes, const char *const *names, const int
         settle(nodes, all, ANY_ARM, SU_HUMAN_UPPER_ARM, SU_HUMAN_LOWER_ARM, side);
         if (!has_limbs(nodes, parent, all, side)) return SU_OK;
     }
-    const int32_t head = first_of(nodes, all, SU_HUMAN_HEAD, 0);
-    if (head < 0) return SU_OK;
+    const int32_t arms[] = {first_of(nodes, all, SU_HUMAN_UPPER_ARM, 1), first_of(nodes, all, SU_HUMAN_UPPER_ARM, -1)};
+    const int32_t chest = common_parent(parent, 2, arms), head = find_head(nodes, parent, all, chest);
+    if (chest < 0 || head < 0 || !is_below(parent, head, chest)) return SU_OK;
     const int32_t ends[] = {head, first_of(nodes, all, SU_HUMAN_UPPER_LEG, 1),
                             first_of(nodes, all, SU_HUMAN_UPPER_LEG, -1)};
     const int32_t hips = common_parent(parent, 3, ends);
     if (hips < 0) return SU_OK;
     for (int64_t i = 0; i < nodes; i++) { /* of two with one name the first; all of a finger */
-        bool counts = is_limb(all[i].part) && is_below(parent, (int32_t)i, hips) &&
-                      (is_finger(all[i].part) || first_of(nodes, all, all[i].part, all[i].side) == i);
-        if (counts) bone[i] = (su_human_bone){.part = all[i].part, .side = all[i].side};
+        bool counts = is_finger(all[i].part) || first_of(nodes, all, all[i].part, all[i].side) == i;
+        if (is_limb(all[i].part) && counts) bone[i] = (su_human_bone){.part = all[i].part, .side = all[i].side};
     }
-    bool neck = true; /* between the head and what is no neck */
+    bool neck = true; /* from the head on, until the arms */
     for (int32_t at = parent[head]; at != hips; at = parent[at]) {
-        neck = neck && all[at].part == SU_HUMAN_NECK;
+        neck = neck && at != chest;
         bone[at] = (su_human_bone){.part = neck ? SU_HUMAN_NECK : SU_HUMAN_SPINE};
     }
     bone[head] = (su_human_bone){.part = SU_HUMAN_HEAD};

@@ -39,8 +39,9 @@ typedef struct su_human_bone {
 
 /* bone (nodes), of a skeleton whose parents (-1: none) stand before their children; names may hold NULL. Names say what
  * limbs, fingers and head are, in English, behind a word that most of them begin with ("mixamorig:", "Bip01", "DEF-");
- * hips are what both legs and the head hang on, spine and neck what lies between. *is_human: head, arms and legs are
- * there and hang together; else no bone is one. Scratch comes from the arena. */
+ * hips are what both legs and the head hang on, spine what lies between them and the joint that both arms hang on (the
+ * last of it), neck what lies behind that. *is_human: head, arms and legs are there and hang together; else no bone is
+ * one. Scratch comes from the arena. */
 su_status su_human_bones_find(int64_t nodes, const char *const *names, const int32_t *parent, su_arena *arena,
                               su_human_bone *bone, bool *is_human, su_error *err);
 

@@ -26,7 +26,9 @@ typedef struct bodies {
     int32_t *paired;       /* (nodes here) its pair; -1: none */
     int32_t *carrier;      /* (pairs) the nearest pair above; -1: none */
     int32_t *only;         /* (pairs) the pair that alone hangs on it and says where it points; -1: none */
-    double *offset;        /* (pairs,9) S_i' A' C_i T_i */
+    int32_t *led;   /* (pairs) of a foot or hand that hangs beside its limb (a target of IK), the limb's; -1: none */
+    int32_t *order; /* (nodes here) parents first, and what is led behind its limb */
+    double *offset; /* (pairs,9) S_i' A' C_i T_i */
 } bodies;
 
 static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for a clip"); }
@@ -52,13 +54,12 @@ static void to_right_angles(double r[9])
     memcpy(r, turns[nearest], sizeof turns[nearest]);
 }
 
-/* rest (nodes,16): where nodes are when skins have their neutral shape; of what carries none, in the node pose. How a
- * skin stands of which the file says only how joints carry it, its topmost joint says. */
-static su_status rest_pose(const su_scene *scene, su_arena *arena, double *rest, su_error *err)
+/* rest (nodes,16): where nodes are when skins have their neutral shape; of what carries none, in the node pose. Where a
+ * skin stands of which the file says only how joints carry it, `top` says. */
+static su_status rest_pose(const su_scene *scene, int32_t top, su_arena *arena, double *rest, su_error *err)
 {
     su_bind_pose bind = {0};
-    double mesh[16], turn[16], r[9], now[9], then[9];
-    const double zero[3] = {0, 0, 0};
+    double mesh[16], stand[16], r[9], now[9], then[9], at[3], place[3];
     int64_t largest = -1;
     SU_TRY(su_bind_pose_begin(&bind, scene, 1, arena, err)); /* as it stands: y up is the identity */
     for (int64_t i = 0; i < scene->instances; i++)
@@ -70,18 +71,19 @@ static su_status rest_pose(const su_scene *scene, su_arena *arena, double *rest,
         for (int64_t i = 0; i < scene->instances; i++)
             if (scene->mesh[scene->instance[i].mesh].bones > 0 && (i == largest) == (pass == 0))
                 su_bind_pose_mesh(&bind, &scene->mesh[scene->instance[i].mesh], scene->instance[i].node, mesh);
+    su_bind_pose_node(&bind, top, mesh);
+    rotation_of(bind.node_pose + 16 * top, now);
+    rotation_of(mesh, then);
+    su_mult33(now, then, r);
+    to_right_angles(r);
+    su_affine_translation(bind.node_pose + 16 * top, at);
+    su_affine_translation(mesh, place);
+    su_mulv3(r, place, place);
+    su_sub3(at, place, place);
+    su_affine_set(r, place, stand);
     for (int32_t n = 0; n < scene->nodes; n++)
-        if (bind.known[n] == SU_BIND_OPEN) {
-            rotation_of(bind.node_pose + 16 * n, now);
-            rotation_of(bind.rest + 16 * n, then);
-            su_mult33(now, then, r);
-            to_right_angles(r);
-            su_affine_set(r, zero, turn);
-            for (int32_t k = n; k < scene->nodes; k++)
-                if (bind.known[k] == SU_BIND_OPEN) su_affine_multiply(turn, bind.rest + 16 * k, bind.rest + 16 * k);
-            break;
-        }
-    for (int32_t n = 0; n < scene->nodes; n++) su_bind_pose_node(&bind, n, rest + 16 * n);
+        if (su_bind_pose_node(&bind, n, rest + 16 * n) == SU_BIND_OPEN)
+            su_affine_multiply(stand, rest + 16 * n, rest + 16 * n);
     return SU_OK;
 }
 
@@ -121,24 +123,57 @@ static void find_carriers(bodies *b)
 {
     const su_scene *scene = b->scene;
     for (int64_t n = 0; n < scene->nodes; n++) b->paired[n] = -1;
-    for (int64_t i = 0; i < b->pairs; i++) b->paired[b->pair[i].here] = (int32_t)i, b->only[i] = -1;
+    for (int64_t i = 0; i < b->pairs; i++) b->paired[b->pair[i].here] = (int32_t)i;
     for (int64_t i = 0; i < b->pairs; i++) {
         int32_t up = scene->node[b->pair[i].here].parent;
         while (up >= 0 && b->paired[up] < 0) up = scene->node[up].parent;
         b->carrier[i] = up >= 0 ? b->paired[up] : -1;
     }
+}
+
+/* Feet and hands that hang beside their limbs, and the order in which nodes are placed. */
+static void find_led(bodies *b)
+{
+    const su_scene *scene = b->scene;
+    int64_t count = 0;
+    for (int64_t i = 0; i < b->pairs; i++) {
+        const su_human_bone *bone = &b->pair[i].bone;
+        int limb = bone->part == SU_HUMAN_FOOT   ? SU_HUMAN_LOWER_LEG
+                   : bone->part == SU_HUMAN_HAND ? SU_HUMAN_LOWER_ARM
+                                                 : SU_HUMAN_NONE;
+        b->led[i] = -1;
+        for (int64_t k = 0; k < b->pairs && limb; k++) {
+            if (b->pair[k].bone.part != limb || b->pair[k].bone.side != bone->side) continue;
+            int32_t up = b->pair[i].here;
+            while (up >= 0 && up != b->pair[k].here) up = scene->node[up].parent;
+            if (up < 0) b->led[i] = (int32_t)k;
+        }
+    }
+    for (int led = 0; led < 2; led++)
+        for (int32_t n = 0; n < scene->nodes; n++) {
+            int32_t up = n;
+            while (up >= 0 && (b->paired[up] < 0 || b->led[b->paired[up]] < 0)) up = scene->node[up].parent;
+            if ((up >= 0) == led) b->order[count++] = n;
+        }
+}
+
+/* Which pair alone hangs on another, or is led by it. */
+static void find_only(bodies *b)
+{
     for (int64_t i = 0; i < b->pairs; i++) {
         int32_t hang = 0, last = -1;
         const su_human_bone *bone = &b->pair[i].bone;
         bool limb = bone->part >= SU_HUMAN_UPPER_ARM;
         for (int64_t k = 0; k < b->pairs; k++) {
             const su_human_bone *other = &b->pair[k].bone;
-            if (b->carrier[k] != i || (limb && (other->part < bone->part || other->side != bone->side))) continue;
+            if ((b->carrier[k] != i && b->led[k] != i) ||
+                (limb && (other->part < bone->part || other->side != bone->side)))
+                continue;
             hang++, last = (int32_t)k;
         }
         /* Of a human a trunk, a collarbone, a hand and a foot stand in both rest poses as they stand. */
         bool points = !bone->part || (limb && bone->part != SU_HUMAN_HAND && bone->part != SU_HUMAN_FOOT);
-        if (hang == 1 && points) b->only[i] = last;
+        b->only[i] = hang == 1 && points ? last : -1;
     }
 }
 
@@ -149,7 +184,7 @@ static su_status measure_size(bodies *b, su_error *err)
     if (!ratio) return no_memory(err);
     for (int64_t i = 0; i < b->pairs; i++) {
         double there[3], here[3];
-        if (b->carrier[i] < 0) continue;
+        if (b->carrier[i] < 0 || b->led[i] >= 0) continue;
         way(rest_there(b, b->carrier[i]), rest_there(b, i), there);
         way(rest_here(b, b->carrier[i]), rest_here(b, i), here);
         int part = b->pair[i].bone.part;
@@ -179,8 +214,9 @@ static void least_rotation(const double a[3], const double b[3], double out[9])
 /* S_i' A' C_i T_i, from the body outwards: what a limb is turned by, all that hangs on it is, but feet stand. */
 static void find_offsets(bodies *b, double *bend)
 {
-    for (int32_t n = 0; n < b->scene->nodes; n++) {
-        int32_t i = b->paired[n], up = b->scene->node[n].parent;
+    for (int64_t nth = 0; nth < b->scene->nodes; nth++) {
+        int32_t n = b->order[nth], i = b->paired[n], up = b->scene->node[n].parent;
+        if (i >= 0 && b->led[i] >= 0) up = b->pair[b->led[i]].here;
         double *c = bend + 9 * n, S[9], T[9], AS[9], CT[9];
         for (int k = 0; k < 9; k++) c[k] = up >= 0 ? bend[9 * up + k] : k % 4 == 0;
         if (i < 0) continue;
@@ -257,31 +293,55 @@ static bool travels(const bodies *b, int32_t node)
     return false;
 }
 
-/* Where the joint is that hangs on none: by its way from the rest pose. */
-static void place_top(const bodies *b, int64_t i, const double *world, const double *posed, double out[3])
+/* Nodes here, in their node pose and at one time. */
+typedef struct stands {
+    double *posed;  /* (nodes,16) node to scene, in the node pose */
+    double *still;  /* (nodes,9) how nodes are turned in their parents there */
+    double *scale;  /* (nodes) of lengths below */
+    double *turned; /* (nodes,9) in the world, now */
+    double *place;  /* (nodes,3) */
+} stands;
+
+/* A place in the world, in the parent of a node whose parents do not move. */
+static void into_parent(const su_scene *scene, const double *posed, int32_t node, const double at[3], double out[3])
 {
-    const su_scene *scene = b->scene;
-    int32_t node = b->pair[i].here, up = scene->node[node].parent;
-    double moved[3], at[3], above[16];
-    way(rest_there(b, i), world + 16 * b->pair[i].there, moved);
-    su_mulv3(b->align, moved, moved);
-    su_affine_translation(rest_here(b, i), at);
-    for (int k = 0; k < 3; k++) at[k] += b->size * moved[k];
+    int32_t up = scene->node[node].parent;
+    double above[16];
     if (up < 0 || su_affine_inverse(posed + 16 * up, above) == 0.0) su_affine_identity(above);
     su_affine_point(above, at, out);
 }
 
-/* Where one is that moves in its parent: by its way from its own place there, turned with the parent. turned (nodes,9)
- * here at that time. */
-static void place_carried(const bodies *b, int64_t i, const double *world, const double *turned, double out[3])
+/* Where the joint is in the world that hangs on none: by its way from the rest pose. */
+static void place_top(const bodies *b, int64_t i, const double *world, double at[3])
 {
-    const su_scene *from = b->from;
-    int32_t there = b->pair[i].there, here = b->pair[i].here, up = from->node[there].parent,
+    double moved[3];
+    way(rest_there(b, i), world + 16 * b->pair[i].there, moved);
+    su_mulv3(b->align, moved, moved);
+    su_affine_translation(rest_here(b, i), at);
+    for (int k = 0; k < 3; k++) at[k] += b->size * moved[k];
+}
+
+/* And one that is led: as it stands on its limb at rest. */
+static void place_led(const bodies *b, int64_t i, const stands *now, double at[3])
+{
+    int32_t limb = b->pair[b->led[i]].here;
+    double T[9], on[3];
+    way(rest_here(b, b->led[i]), rest_here(b, i), on);
+    rotation_of(rest_here(b, b->led[i]), T);
+    su_tmulv3(T, on, on);
+    su_mulv3(now->turned + 9 * limb, on, on);
+    for (int k = 0; k < 3; k++) at[k] = now->place[3 * limb + k] + on[k];
+}
+
+/* Where one is in its parent that moves there: by its way from its own place. */
+static void place_carried(const bodies *b, int64_t i, const double *world, const stands *now, double out[3])
+{
+    int32_t there = b->pair[i].there, here = b->pair[i].here, up = b->from->node[there].parent,
             above = b->scene->node[here].parent;
-    double now[16], then[16], step[3], linear[9], scale[16];
-    in_parent(from, world, there, now);
-    in_parent(from, b->there, there, then);
-    way(then, now, step);
+    double at[16], then[16], step[3], linear[9], length = 1.0;
+    in_parent(b->from, world, there, at);
+    in_parent(b->from, b->there, there, then);
+    way(then, at, step);
     if (up >= 0) {
         su_affine_linear(world + 16 * up, linear);
         su_mulv3(linear, step, step);
@@ -290,30 +350,78 @@ static void place_carried(const bodies *b, int64_t i, const double *world, const
     in_parent(b->scene, b->here, here, then);
     su_affine_translation(then, out);
     if (above >= 0) {
-        memcpy(scale, b->here + 16 * above, sizeof scale);
-        su_affine_linear(scale, linear);
-        double length = cbrt(fabs(su_det3(linear)));
-        su_tmulv3(turned + 9 * above, step, step);
-        for (int k = 0; k < 3; k++) step[k] /= length > 0.0 ? length : 1.0;
+        su_tmulv3(now->turned + 9 * above, step, step);
+        length = now->scale[above] > 0.0 ? now->scale[above] : 1.0;
     }
-    for (int k = 0; k < 3; k++) out[k] += b->size * step[k];
+    for (int k = 0; k < 3; k++) out[k] += b->size * step[k] / length;
+}
+
+/* Turns and places node n, whose parents are; its key k, where it has a channel. */
+static void place_node(const bodies *b, int32_t n, int64_t k, const double *world, stands *now, su_scene_clip *out)
+{
+    const su_scene *scene = b->scene;
+    const int32_t i = b->paired[n], up = scene->node[n].parent;
+    double *r = now->turned + 9 * n, *place = now->place + 3 * n, local[9], own[3];
+    const double *above = up >= 0 ? now->turned + 9 * up : NULL;
+    if (i >= 0) {
+        double S[9], SO[9];
+        rotation_of(world + 16 * b->pair[i].there, S);
+        su_mul33(S, b->offset + 9 * i, SO);
+        su_mul33(b->align, SO, r);
+    } else if (above) {
+        su_mul33(above, now->still + 9 * n, r);
+    } else {
+        memcpy(r, now->still + 9 * n, 9 * sizeof *r);
+    }
+    su_affine_translation(scene->node[n].local, own);
+    if (i >= 0 && (b->led[i] >= 0 || b->carrier[i] < 0)) {
+        if (b->led[i] >= 0)
+            place_led(b, i, now, place);
+        else
+            place_top(b, i, world, place);
+        into_parent(scene, now->posed, n, place, own);
+    } else {
+        if (i >= 0 && out->channel[i].translations > 0) place_carried(b, i, world, now, own);
+        memcpy(place, own, sizeof own);
+        if (above) su_mulv3(above, place, place);
+        for (int j = 0; j < 3 && above; j++) place[j] = now->place[3 * up + j] + now->scale[up] * place[j];
+    }
+    if (i < 0) return;
+    const su_scene_channel *c = &out->channel[i];
+    if (above)
+        su_tmul33(above, r, local);
+    else
+        memcpy(local, r, sizeof local);
+    double *q = c->rotation + 4 * k;
+    su_quaternion_of(local, q);
+    if (k > 0 && q[0] * q[-4] + q[1] * q[-3] + q[2] * q[-2] + q[3] * q[-1] < 0.0)
+        for (int j = 0; j < 4; j++) q[j] = -q[j]; /* the shorter way from the key before */
+    if (c->translations > 0) memcpy(c->translation + 3 * k, own, sizeof own);
 }
 
 static su_status make_channels(const bodies *b, int64_t count, double *times, su_scene_clip *out, su_error *err)
 {
     const su_scene *scene = b->scene;
     su_arena *arena = &b->scene->arena;
-    double *world = su_arena_alloc(arena, 16 * b->from->nodes, sizeof *world),
-           *posed = su_arena_alloc(arena, 16 * scene->nodes, sizeof *posed),
-           *still = su_arena_alloc(arena, 9 * scene->nodes, sizeof *still),
-           *turned = su_arena_alloc(arena, 9 * scene->nodes, sizeof *turned);
+    stands now = {.posed = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double)),
+                  .still = su_arena_alloc(arena, 9 * scene->nodes, sizeof(double)),
+                  .scale = su_arena_alloc(arena, scene->nodes, sizeof(double)),
+                  .turned = su_arena_alloc(arena, 9 * scene->nodes, sizeof(double)),
+                  .place = su_arena_alloc(arena, 3 * scene->nodes, sizeof(double))};
+    double *world = su_arena_alloc(arena, 16 * b->from->nodes, sizeof *world);
     out->channel = su_arena_alloc(arena, b->pairs, sizeof *out->channel), out->channels = b->pairs;
-    if (!world || !posed || !still || !turned || !out->channel) return no_memory(err);
-    su_scene_pose(scene, NULL, 0.0, posed);
-    for (int32_t n = 0; n < scene->nodes; n++) rotation_of(scene->node[n].local, still + 9 * n);
+    if (!world || !now.posed || !now.still || !now.scale || !now.turned || !now.place || !out->channel)
+        return no_memory(err);
+    su_scene_pose(scene, NULL, 0.0, now.posed);
+    for (int32_t n = 0; n < scene->nodes; n++) {
+        double linear[9];
+        rotation_of(scene->node[n].local, now.still + 9 * n);
+        su_affine_linear(now.posed + 16 * n, linear);
+        now.scale[n] = cbrt(fabs(su_det3(linear)));
+    }
     for (int64_t i = 0; i < b->pairs; i++) {
         su_scene_channel *c = &out->channel[i];
-        bool goes = b->carrier[i] < 0 || (!b->pair[i].bone.part && travels(b, b->pair[i].there));
+        bool goes = b->carrier[i] < 0 || b->led[i] >= 0 || (!b->pair[i].bone.part && travels(b, b->pair[i].there));
         *c = (su_scene_channel){.node = b->pair[i].here, .rotations = count, .translations = goes ? count : 0};
         c->rotation_times = c->translation_times = times;
         c->rotation = su_arena_alloc(arena, 4 * count, sizeof *c->rotation);
@@ -322,34 +430,7 @@ static su_status make_channels(const bodies *b, int64_t count, double *times, su
     }
     for (int64_t k = 0; k < count; k++) {
         su_scene_pose(b->from, b->clip, times[k], world);
-        for (int32_t n = 0; n < scene->nodes; n++) {
-            int32_t i = b->paired[n], up = scene->node[n].parent;
-            double S[9], SO[9], local[9], *r = turned + 9 * n;
-            if (i < 0) {
-                if (up >= 0)
-                    su_mul33(turned + 9 * up, still + 9 * n, r);
-                else
-                    memcpy(r, still + 9 * n, 9 * sizeof *r);
-                continue;
-            }
-            rotation_of(world + 16 * b->pair[i].there, S);
-            su_mul33(S, b->offset + 9 * i, SO);
-            su_mul33(b->align, SO, r);
-            if (up >= 0)
-                su_tmul33(turned + 9 * up, r, local);
-            else
-                memcpy(local, r, sizeof local);
-            su_scene_channel *c = &out->channel[i];
-            double *q = c->rotation + 4 * k;
-            su_quaternion_of(local, q);
-            if (k > 0 && q[0] * q[-4] + q[1] * q[-3] + q[2] * q[-2] + q[3] * q[-1] < 0.0)
-                for (int j = 0; j < 4; j++) q[j] = -q[j]; /* the shorter way from the key before */
-            if (c->translations == 0) continue;
-            if (b->carrier[i] < 0)
-                place_top(b, i, world, posed, c->translation + 3 * k);
-            else
-                place_carried(b, i, world, turned, c->translation + 3 * k);
-        }
+        for (int64_t n = 0; n < scene->nodes; n++) place_node(b, b->order[n], k, world, &now, out);
     }
     return SU_OK;
 }
@@ -366,12 +447,22 @@ su_status su_retarget(const su_scene *from, const su_scene_clip *clip, su_scene 
     b.paired = su_arena_alloc(arena, scene->nodes, sizeof *b.paired);
     b.carrier = su_arena_alloc(arena, pairs, sizeof *b.carrier);
     b.only = su_arena_alloc(arena, pairs, sizeof *b.only);
+    b.led = su_arena_alloc(arena, pairs, sizeof *b.led);
+    b.order = su_arena_alloc(arena, scene->nodes, sizeof *b.order);
     b.offset = su_arena_alloc(arena, 9 * pairs, sizeof *b.offset);
-    if (!bend || !b.there || !b.here || !b.paired || !b.carrier || !b.only || !b.offset) return no_memory(err);
-    SU_TRY(rest_pose(from, arena, b.there, err));
-    SU_TRY(rest_pose(scene, arena, b.here, err));
+    if (!bend || !b.there || !b.here || !b.paired || !b.carrier || !b.only || !b.led || !b.order || !b.offset)
+        return no_memory(err);
+    int64_t top = 0; /* what nodes before it do not carry */
+    for (int64_t i = 1; i < pairs; i++)
+        if (pair[i].here < pair[top].here) top = i;
+    for (int64_t i = 0; i < pairs; i++)
+        if (pair[i].bone.part == SU_HUMAN_HIPS) top = i;
+    SU_TRY(rest_pose(from, pair[top].there, arena, b.there, err));
+    SU_TRY(rest_pose(scene, pair[top].here, arena, b.here, err));
     SU_TRY(align_bodies(&b, err));
     find_carriers(&b);
+    find_led(&b);
+    find_only(&b);
     SU_TRY(measure_size(&b, err));
     find_offsets(&b, bend);
     SU_TRY(key_times(&b, &times, &count, err));
