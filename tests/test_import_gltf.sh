@@ -139,12 +139,11 @@ refuse "a node tree with a circle" loop.gltf "node tree is broken"
 refuse "a broken meshopt stream" broken.glb "meshopt compression is broken"
 supple import -q looks.gltf --progress none -o looks.npz; ok $? "extensions that tell how things look do not matter"
 printf 'BLENDER-v304RENDH' >rig.blend && printf 'PXR-USDC' >rig.usdc && printf 'PK' >rig.usdz && printf 'HIERARCHY\nROOT hip\n' >walk.bvh
-printf '//Maya ASCII 2024 scene\n' >rig.ma && printf 'HIERARCHY\nROOT hip\n' >walk.txt
+printf '//Maya ASCII 2024 scene\n' >rig.ma
 refuse "a .blend says what to do" rig.blend "scene of Blender; export glTF or FBX from Blender, or run scripts/blender/supple_export.py"
 for f in rig.usdc rig.usdz; do refuse "a $f that is cut off" $f "is no USD layer"; done
 cp rig.usdc usd.fbx && refuse "USD of another name says what to do" usd.fbx "USD is read as a rig or as meshes that move, of a file that is called .usda, .usdc"
-refuse "a .bvh says what to do" walk.bvh "BVH is motion without a skin; put it on a character"
-refuse "a .bvh of another name, too" walk.txt "BVH is motion without a skin"
+refuse "a .bvh that is cut off" walk.bvh "walk.bvh: cannot read it"
 refuse "a .ma says what to do" rig.ma "scene of Maya; export the rig as FBX"
 
 # ---- packed by the programs that people use ----

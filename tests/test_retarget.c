@@ -143,6 +143,7 @@ static void check(int names, double hang, double odd, bool human, bool led)
     make_scene(&from, there, x, upright, 1, 0, names == 3 ? 2 : 0, false);
     hang_arms(hang, x);
     make_scene(&scene, here, x, laid, size, odd, names, led);
+    scene.up = 2;
     make_motion(&m, 1);
     assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_OK);
     assert_true(report.turned && report.human == human);
@@ -272,6 +273,14 @@ static void test_names(void **unused)
         {"root", "hipsBone", "spineBone", "neckBone", "headBone", "leftshoulderBone", "leftarmBone", "leftforearmBone",
          "rightshoulderBone", "rightarmBone", "rightforearmBone", "leftlegBone", "leftshinBone", "leftfootBone",
          "rightlegBone", "rightshinBone", "rightfootBone", "leftArmControl", "lefthandBone"},
+        {"walk", "Hips", "Chest", "Neck", "Head", "LeftCollar", "LeftShoulder", "LeftElbow", "RightCollar",
+         "RightShoulder", "RightElbow", "LeftHip", "LeftKnee", "LeftAnkle", "RightHip", "RightKnee", "RightAnkle",
+         "LeftElbowEnd", "LeftWrist"},
+        {"Genesis", "hip", "abdomenLower", "neckLower", "head", "lCollar", "lShldrBend", "lForearmBend", "rCollar",
+         "rShldrBend", "rForearmBend", "lThighBend", "lShin", "lFoot", "rThighBend", "rShin", "rFoot", "lForearmTwist",
+         "lHand"},
+        {"figure", "hip", "abdomen", "neck", "head", "lcollar", "lshldr", "lforearm", "rcollar", "rshldr", "rforearm",
+         "lthigh", "lshin", "lfoot", "rthigh", "rshin", "rfoot", "lshldrtwist", "lhand"},
     };
     static const int8_t wanted[19][2] = {
         {SU_HUMAN_NONE, 0},      {SU_HUMAN_HIPS, 0},       {SU_HUMAN_SPINE, 0},      {SU_HUMAN_NECK, 0},

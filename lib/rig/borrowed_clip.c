@@ -450,6 +450,7 @@ static su_status human_bones(const su_scene *scene, su_arena *arena, su_human_bo
                   : is_link(scene->node[n].name) ? NULL
                                                  : su_plain_name(scene->node[n].name);
         parent[n] = scene->node[n].parent;
+        while (parent[n] >= 0 && is_link(scene->node[parent[n]].name)) parent[n] = scene->node[parent[n]].parent;
     }
     return su_human_bones_find(scene->nodes, name, parent, arena, *bone, is_human, err);
 }

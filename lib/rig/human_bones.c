@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* What words mean that another joint may claim: LeftHip is a thigh where no joint is called so, LeftLeg a thigh or a
- * shin, LeftArm an upper or a lower arm. */
-enum { ANY_HIP = SU_HUMAN_PARTS, ANY_LEG, ANY_ARM };
+ * shin, LeftArm an upper or a lower arm, LeftShoulder an upper arm where there is none but it. */
+enum { ANY_HIP = SU_HUMAN_PARTS, ANY_LEG, ANY_ARM, ANY_SHOULDER };
 
 static const struct {
     const char *word;
@@ -14,12 +14,15 @@ static const struct {
 } words_of_parts[] = {
     {"head", SU_HUMAN_HEAD},
     {"spine", SU_HUMAN_SPINE},
-    {"shoulder", SU_HUMAN_SHOULDER},
+    {"shoulder", ANY_SHOULDER},
     {"clavicle", SU_HUMAN_SHOULDER},
     {"collar", SU_HUMAN_SHOULDER},
     {"collarbone", SU_HUMAN_SHOULDER},
     {"upperarm", SU_HUMAN_UPPER_ARM},
     {"uparm", SU_HUMAN_UPPER_ARM},
+    {"shldr", SU_HUMAN_UPPER_ARM},
+    {"lowarm", SU_HUMAN_LOWER_ARM},
+    {"lowleg", SU_HUMAN_LOWER_LEG},
     {"arm", ANY_ARM},
     {"lowerarm", SU_HUMAN_LOWER_ARM},
     {"forearm", SU_HUMAN_LOWER_ARM},
@@ -75,29 +78,6 @@ static bool is_one_of(const word *w, const char *const *texts)
     return false;
 }
 
-/* A word that is a side, or begins or ends with one (leftarm), which is cut off: 1 left, -1 right, 0 none. */
-static int take_side(word *w)
-{
-    static const char *const left[] = {"l", "left", "lft", NULL}, *const right[] = {"r", "right", "rgt", NULL},
-                             *const middle[] = {"c", NULL};
-    if (is_one_of(w, left) || is_one_of(w, right) || is_one_of(w, middle)) {
-        int side = is_one_of(w, left) - is_one_of(w, right);
-        w->length = 0;
-        return side;
-    }
-    for (int k = 0; k < 2; k++) {
-        const char *side = k == 0 ? "left" : "right";
-        size_t length = strlen(side);
-        if (w->length <= length) continue;
-        bool in_front = strncmp(w->at, side, length) == 0;
-        if (!in_front && strncmp(w->at + w->length - length, side, length) != 0) continue;
-        if (in_front) w->at += length;
-        w->length -= length;
-        return k == 0 ? 1 : -1;
-    }
-    return 0;
-}
-
 /* The part that some words joined are called: fingers may be said to be of a hand, or to be fingers. */
 static int part_of(int count, const word *w)
 {
@@ -115,9 +95,36 @@ static int part_of(int count, const word *w)
     return SU_HUMAN_NONE;
 }
 
+/* A side, or a part with one in front or behind it (leftarm, rshldr, forearml), of which the side is cut off: 1 left,
+ * -1 right, 0 none. */
+static int take_side(word *w)
+{
+    static const struct {
+        const char *name;
+        int side;
+    } sides[] = {{"left", 1}, {"right", -1}, {"lft", 1}, {"rgt", -1}, {"l", 1}, {"r", -1}, {"c", 0}};
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+        const size_t length = strlen(sides[k].name);
+        if (is_word(w, sides[k].name)) {
+            w->length = 0;
+            return sides[k].side;
+        }
+        if (sides[k].side == 0 || w->length <= length || part_of(1, w)) continue;
+        const word front = {w->at + length, w->length - length}, back = {w->at, w->length - length};
+        if (strncmp(w->at, sides[k].name, length) == 0 && part_of(1, &front))
+            *w = front;
+        else if (strncmp(w->at + back.length, sides[k].name, length) == 0 && part_of(1, &back))
+            *w = back;
+        else
+            continue;
+        return sides[k].side;
+    }
+    return 0;
+}
+
 static said read_name(const char *name)
 {
-    static const char *const behind[] = {"bone", "joint", "jnt", "proximal", "intermediate", "distal", NULL},
+    static const char *const behind[] = {"bone", "joint", "jnt", "bend", "proximal", "intermediate", "distal", NULL},
                              *const palm[] = {"metacarpal", NULL};
     su_name_words split;
     word w[SU_NAME_WORDS];
@@ -244,6 +251,7 @@ su_status su_human_bones_find(int64_t nodes, const char *const *names, const int
         settle(nodes, all, ANY_HIP, SU_HUMAN_UPPER_LEG, SU_HUMAN_NONE, side);
         settle(nodes, all, ANY_LEG, SU_HUMAN_UPPER_LEG, SU_HUMAN_LOWER_LEG, side);
         settle(nodes, all, ANY_ARM, SU_HUMAN_UPPER_ARM, SU_HUMAN_LOWER_ARM, side);
+        settle(nodes, all, ANY_SHOULDER, SU_HUMAN_UPPER_ARM, SU_HUMAN_SHOULDER, side);
         if (!has_limbs(nodes, parent, all, side)) return SU_OK;
     }
     const int32_t arms[] = {first_of(nodes, all, SU_HUMAN_UPPER_ARM, 1), first_of(nodes, all, SU_HUMAN_UPPER_ARM, -1)};

@@ -23,6 +23,7 @@ typedef struct bodies {
     const su_joint_pair *pair;
     double *there, *here;  /* (nodes,16) each: rest poses, node to scene */
     double align[9], size; /* A; ways here over ways there */
+    double lift[3];        /* what the rest pose there stands higher, in that size, than the one here */
     int32_t *paired;       /* (nodes here) its pair; -1: none */
     int32_t *carrier;      /* (pairs) the nearest pair above; -1: none */
     int32_t *only;         /* (pairs) the pair that alone hangs on it and says where it points; -1: none */
@@ -196,6 +197,22 @@ static su_status measure_size(bodies *b, su_error *err)
     return SU_OK;
 }
 
+/* Motions stand on a ground that rest poses need not stand on (those of BVH hang about the origin): the lowest joint of
+ * the one there counts as high as that of the one here. */
+static void stand_on_ground(bodies *b)
+{
+    const int up = su_scene_up(b->scene);
+    double low[2] = {INFINITY, INFINITY}, p[3];
+    for (int64_t i = 0; i < b->pairs; i++) {
+        su_affine_translation(rest_there(b, i), p);
+        su_mulv3(b->align, p, p);
+        low[0] = fmin(low[0], b->size * p[up]);
+        su_affine_translation(rest_here(b, i), p);
+        low[1] = fmin(low[1], p[up]);
+    }
+    b->lift[up] = low[0] - low[1];
+}
+
 /* The least rotation that takes direction a to b; the identity where one has no length. */
 static void least_rotation(const double a[3], const double b[3], double out[9])
 {
@@ -318,7 +335,7 @@ static void place_top(const bodies *b, int64_t i, const double *world, double at
     way(rest_there(b, i), world + 16 * b->pair[i].there, moved);
     su_mulv3(b->align, moved, moved);
     su_affine_translation(rest_here(b, i), at);
-    for (int k = 0; k < 3; k++) at[k] += b->size * moved[k];
+    for (int k = 0; k < 3; k++) at[k] += b->size * moved[k] + b->lift[k];
 }
 
 /* And one that is led: as it stands on its limb at rest. */
@@ -464,6 +481,7 @@ su_status su_retarget(const su_scene *from, const su_scene_clip *clip, su_scene 
     find_led(&b);
     find_only(&b);
     SU_TRY(measure_size(&b, err));
+    stand_on_ground(&b);
     find_offsets(&b, bend);
     SU_TRY(key_times(&b, &times, &count, err));
     SU_TRY(make_channels(&b, count, times, out, err));

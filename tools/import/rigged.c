@@ -39,8 +39,8 @@ static su_status curves_clip(su_tool *tool, const options *o, su_scene *scene, s
 /* The end of the file name in "walk.fbx" and "walk.fbx:NAME"; NULL: it names no file of a rig. */
 static const char *file_end(const char *text)
 {
-    static const char *const endings[] = {".fbx", ".glb",     ".gltf", ".dae",  ".vrm",  ".vrma",
-                                          ".x",   ".md5anim", ".usd",  ".usda", ".usdc", ".usdz"};
+    static const char *const endings[] = {".fbx",     ".glb", ".gltf", ".dae",  ".vrm",  ".vrma", ".x",
+                                          ".md5anim", ".bvh", ".usd",  ".usda", ".usdc", ".usdz"};
     for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.'))
         for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
             const char *end = dot + strlen(endings[i]);

@@ -603,6 +603,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     if (!store) scene->arena.failed = true;
     if (!store) return complain(&p, "not enough memory", NULL);
     aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
+    aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_NO_SKELETON_MESHES, 1); /* no skin made up for motions (BVH) */
     if ((mended > 0 || sampled != data) && sampled_size <= UINT32_MAX)
         p.ai = aiImportFileFromMemoryWithProperties(sampled, (unsigned)sampled_size, 0, "fbx", store);
     else

@@ -26,8 +26,6 @@ static const struct unread {
     {".usdc", "PXR-USDC", USD},
     {NULL, "#usda", USD},
     {".usdz", NULL, USD},
-    {".bvh", "HIERARCHY",
-     "BVH is motion without a skin; put it on a character in Blender or Maya and export that as glTF or FBX"},
     {".ma", "//Maya ASCII", MAYA},
     {".mb", NULL, MAYA},
     {".max", NULL, "it is a scene of 3ds Max; export the rig as FBX with the animation baked"},
