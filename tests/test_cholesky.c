@@ -316,7 +316,7 @@ static int iterations(su_component_factor *factor, const su_sparse *K)
     int64_t size = K->size;
     uint64_t seed = 23;
     double *b = malloc((size_t)(6 * size) * sizeof *b), *x = b + size;
-    su_cg_work work = {b + 2 * size, b + 3 * size, b + 4 * size, b + 5 * size};
+    su_cg_work work = {.r = b + 2 * size, .z = b + 3 * size, .p = b + 4 * size, .Ap = b + 5 * size};
     int most = 1;
     for (int64_t i = 0; i < size; i++) b[i] = box_random(&seed);
     while (most <= 60 && su_conjugate_gradients(K, NULL, (su_preconditioner){by_components, factor}, &work, 1e-2, most,
