@@ -238,6 +238,33 @@ static void test_no_human(void **unused)
     su_arena_free(&scene.arena);
 }
 
+/* A clip that moves nothing of a human says nothing of one. */
+static void test_still_human(void **unused)
+{
+    (void)unused;
+    const double upright[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    su_scene from, scene;
+    su_scene_node there[BONES], here[BONES];
+    su_scene_clip out;
+    su_borrowed report;
+    motion m;
+    double x[BONES][3];
+    hang_arms(0, x);
+    make_scene(&from, there, x, upright, 1, 0, 0, false);
+    make_scene(&scene, here, x, upright, 1, 0, 1, false);
+    make_motion(&m, 1);
+    m.clip.channels = 2; /* hips and spine */
+    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_INPUT);
+    su_arena_free(&scene.arena);
+    m.clip.channels = 0;
+    su_scene_morph_channel smile = {.node = 1, .keys = 0};
+    m.clip.morph_channel = &smile, m.clip.morph_channels = 1;
+    here[3].name = body[1].name;
+    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_OK);
+    assert_true(out.channels == 0 && out.morph_channels == 1 && out.morph_channel[0].node == 3);
+    su_arena_free(&scene.arena);
+}
+
 static su_human_bone bone_called(int64_t nodes, const char *const *names, const int32_t *parent, const char *name)
 {
     su_arena arena = {0};
@@ -333,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_same_names_other_axes),
         cmocka_unit_test(test_same_axes_stay_as_they_were),
         cmocka_unit_test(test_no_human),
+        cmocka_unit_test(test_still_human),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_chains),
     };

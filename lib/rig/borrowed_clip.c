@@ -462,6 +462,42 @@ static void report_names(const su_scene *from, su_scene *scene, int32_t there, i
     report->called = keep_text(&scene->arena, from->node[there].name), report->here = scene->node[here].name;
 }
 
+/* The same joints by name, of skeletons with other axes. here (nodes): NULL where one of both is no human's. */
+static int64_t pair_named(int64_t named, const pair *pairs, const su_human_bone *here, su_joint_pair *out)
+{
+    const su_human_bone none = {0};
+    int64_t count = 0;
+    for (int64_t i = 0; i < named; i++)
+        if (pairs[i].to >= 0)
+            out[count++] = (su_joint_pair){pairs[i].node, pairs[i].to, here ? here[pairs[i].to] : none};
+    return count;
+}
+
+/* The same bones of two humans, of which the clip moves a quarter at least. */
+static int64_t pair_humans(const su_scene *from, su_scene *scene, int64_t named, const pair *pairs,
+                           const su_human_bone *there, const su_human_bone *here, su_borrowed *report,
+                           su_joint_pair *out)
+{
+    int64_t count = 0, bones = 0, moved = 0;
+    for (int64_t n = 0; n < from->nodes; n++) bones += there[n].part != SU_HUMAN_NONE;
+    for (int64_t i = 0; i < named; i++) moved += there[pairs[i].node].part != SU_HUMAN_NONE;
+    if ((double)moved < SU_HARDLY_THE_SAME * (double)bones) return 0;
+    report->missing = 0, report->one = NULL;
+    for (int32_t n = 0; n < scene->nodes; n++) {
+        int32_t like = su_human_bone_like(&here[n], from->nodes, there);
+        if (like < 0) continue;
+        out[count++] = (su_joint_pair){like, n, here[n]};
+        report_names(from, scene, like, n, report);
+    }
+    for (int64_t i = 0; i < named; i++) {
+        const int part = there[pairs[i].node].part; /* joints of a trunk with more of them turn what is behind, too */
+        bool used = part == SU_HUMAN_SPINE || part == SU_HUMAN_NECK;
+        for (int64_t k = 0; k < count; k++) used = used || out[k].there == pairs[i].node;
+        if (!used && report->missing++ == 0) report->one = keep_text(&scene->arena, from->node[pairs[i].node].name);
+    }
+    return count;
+}
+
 /* Joints that do not move alike in their parents: the same by name with other axes (turned), or, where hardly any is
  * there by name, bones of a human on both sides. *count 0: neither. */
 static su_status pair_others(const su_scene *from, su_scene *scene, int64_t named, const pair *pairs, int64_t joints,
@@ -478,26 +514,11 @@ static su_status pair_others(const su_scene *from, su_scene *scene, int64_t name
     *out = su_arena_alloc(arena, scene->nodes, sizeof **out);
     if (!*out) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
     const bool both = human[0] && human[1];
-    if (strange ? !both : !turned) return SU_OK;
-    report->human = strange, report->turned = true;
-    if (strange) report->missing = 0, report->one = NULL;
-    for (int32_t n = 0; n < scene->nodes && strange; n++) {
-        int32_t like = su_human_bone_like(&here[n], from->nodes, there);
-        if (like < 0) continue;
-        (*out)[(*count)++] = (su_joint_pair){like, n, here[n]};
-        report_names(from, scene, like, n, report);
-    }
-    for (int64_t i = 0; i < named && !strange; i++) {
-        const su_human_bone none = {0};
-        if (pairs[i].to < 0) continue;
-        (*out)[(*count)++] = (su_joint_pair){pairs[i].node, pairs[i].to, both ? here[pairs[i].to] : none};
-    }
-    for (int64_t i = 0; i < named && strange; i++) {
-        const int part = there[pairs[i].node].part; /* joints of a trunk with more of them turn what is behind, too */
-        bool used = part == SU_HUMAN_SPINE || part == SU_HUMAN_NECK;
-        for (int64_t k = 0; k < *count; k++) used = used || (*out)[k].there == pairs[i].node;
-        if (!used && report->missing++ == 0) report->one = keep_text(arena, from->node[pairs[i].node].name);
-    }
+    if (strange && both)
+        *count = pair_humans(from, scene, named, pairs, there, here, report, *out);
+    else if (!strange && turned)
+        *count = pair_named(named, pairs, both ? here : NULL, *out);
+    report->turned = *count > 0, report->human = strange && *count > 0;
     return SU_OK;
 }
 
