@@ -1,6 +1,7 @@
 /* The kernels for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
 #include "runtime/kernels/kernel_set.h"
 
+#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* The kernels in plain C, for any processor. */
 #include "runtime/kernels/kernel_set.h"
 
+#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
 #include <math.h>

@@ -54,7 +54,7 @@ static void combine_one(int64_t rows, int64_t count, const float *block, const f
     }
 }
 
-static void turn_frames(int64_t count, const float *rotation, float *u)
+static void turn(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {
         const f16 *R = (const f16 *)(rotation + SU_TURN_WIDE * k);
@@ -114,7 +114,7 @@ static void embed(int64_t frames, int64_t count, const int32_t *corner, const fl
     }
 }
 
-static void weigh_frames(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
+static void weigh(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
 {
     for (int64_t v = 0; v < count; v++)
         for (int part = 0; part < 16 / FLOATS; part++) {

@@ -170,9 +170,7 @@ static const float FLAT = 1e-4f, ROOT_END = 1e-7f, SIDEWAYS = 0.15f, LEAST_SQUAR
 INLINE void characteristic(const floats F[9], floats *square, floats *eight_det, floats *whole, masks *flat)
 {
     floats C[9], t = {0}, c = {0};
-    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
-    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
-    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
+    COFACTORS(F, C);
     UNROLL_FOR (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
     floats det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
     *flat = ~((det > 0) & (det * det > FLAT * t * t * t));
@@ -208,6 +206,16 @@ INLINE void largest_roots(const floats square[BATCH], const floats eight_det[BAT
     }
 }
 
+#define SQUARE4(q) ((q)[0] * (q)[0] + (q)[1] * (q)[1] + (q)[2] * (q)[2] + (q)[3] * (q)[3])
+
+/* A quaternion of that square becomes one of unit length. */
+INLINE void scale_to_unit(const floats *square, floats q[4])
+{
+    floats inverse;
+    inverse_root(square, &inverse);
+    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+}
+
 /* Davenport's matrix of F is K = [tr F, z'; z, F + F' - tr F], z the axial part. q, not yet of unit length: the first
  * column of the adjugate of K - root, which is rank one, +- q q'. sideways: lanes where that column is small (turned by
  * 134 degrees or more). */
@@ -219,10 +227,9 @@ INLINE void first_column(const floats F[9], const floats *root, floats q[4], mas
            A22 = a * b - e * e;
     q[0] = a * A00 - e * A01 - f * A02;
     q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    floats size = SQUARE4(q);
     *sideways = ~(q[0] * q[0] > SIDEWAYS * size);
-    INVERSE_ROOT(floats, masks, size, inverse);
-    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+    scale_to_unit(&size, q);
 }
 
 /* The column with the largest diagonal, for any rotation. */
@@ -249,10 +256,9 @@ INLINE void largest_column(const floats F[9], const floats *root, floats q[4])
     best = WHERE(better, value, best), value = A33 * A33, better = value > best;
     q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]);
     q[3] = WHERE(better, A33, q[3]);
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    floats size = SQUARE4(q);
     size = WHERE(size > LEAST_SQUARE, size, (floats){0} + LEAST_SQUARE);
-    INVERSE_ROOT(floats, masks, size, inverse);
-    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+    scale_to_unit(&size, q);
 }
 
 /* The lanes that need it in full. odd: those for scalar code, flat or far from a rotation. */
@@ -288,7 +294,7 @@ INLINE void deformation(const su_ring *ring, int64_t point, const float *x, floa
 /* Rotation matrices from quaternions, made of unit length to the last bit; entries of R are sixteen apart. */
 INLINE void rotation_of(const floats q[4], float *R)
 {
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], norm = 1.5f - 0.5f * size, out[9];
+    floats norm = 1.5f - 0.5f * SQUARE4(q), out[9];
     floats w = q[0] * norm, a = q[1] * norm, b = q[2] * norm, c = q[3] * norm;
     out[0] = 1 - 2 * (b * b + c * c), out[1] = 2 * (a * b - w * c), out[2] = 2 * (a * c + w * b);
     out[3] = 2 * (a * b + w * c), out[4] = 1 - 2 * (a * a + c * c), out[5] = 2 * (b * c - w * a);
@@ -382,18 +388,12 @@ static void shapes(int64_t count, const int32_t *corner, const double *neutral_i
             UNROLL_FOR (int c = 0; c < 3; c++)
                 E[3 * a + c] = *(const v8 *)(x + 24 * (int64_t)corner[c + 1] + 8 * a) -
                                *(const v8 *)(x + 24 * (int64_t)corner[0] + 8 * a);
-        C[0] = E[4] * E[8] - E[5] * E[7], C[1] = E[2] * E[7] - E[1] * E[8], C[2] = E[1] * E[5] - E[2] * E[4];
-        C[3] = E[5] * E[6] - E[3] * E[8], C[4] = E[0] * E[8] - E[2] * E[6], C[5] = E[2] * E[3] - E[0] * E[5];
-        C[6] = E[3] * E[7] - E[4] * E[6], C[7] = E[1] * E[6] - E[0] * E[7], C[8] = E[0] * E[4] - E[1] * E[3];
-        v8 det = E[0] * C[0] + E[1] * C[3] + E[2] * C[6];
-        double scale =
-            neutral_inverse[0] * (neutral_inverse[4] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[7]) -
-            neutral_inverse[1] * (neutral_inverse[3] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[6]) +
-            neutral_inverse[2] * (neutral_inverse[3] * neutral_inverse[7] - neutral_inverse[4] * neutral_inverse[6]);
-        m8 flat = ~(det * scale >= SU_COLLAPSED);
+        COFACTORS(E, C);
+        v8 det = E[0] * C[0] + E[1] * C[1] + E[2] * C[2];
+        m8 flat = ~(det * su_det3(neutral_inverse) >= SU_COLLAPSED);
         v8 inverse = 1 / WHERE(flat, SPLAT(1.0), det);
         UNROLL_FOR (int b = 0; b < 3; b++) {
-            UNROLL_FOR (int c = 0; c < 3; c++) g[3 * (c + 1) + b] = C[3 * c + b] * inverse;
+            UNROLL_FOR (int c = 0; c < 3; c++) g[3 * (c + 1) + b] = C[3 * b + c] * inverse;
             g[b] = -g[3 + b] - g[6 + b] - g[9 + b];
         }
         *(v8 *)volume = det * (1.0 / 6.0);

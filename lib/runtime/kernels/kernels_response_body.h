@@ -25,13 +25,12 @@ INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
         off[n] = WHERE((off[n] < NO_SHEAR) & (off[n] > -NO_SHEAR), zero, off[n]);
         square[n] = half[n] * half[n] + off[n] * off[n];
     }
-    UNROLL_FOR (int n = 0; n < GROUPS; n++)
-        INVERSE_ROOT(floats, masks, square[n], inverse[n]); /* finite, about 3e19, for 0 */
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) inverse_root(square + n, inverse + n); /* finite, about 3e19, for 0 */
     UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats larger = WHERE(half[n] < 0, -half[n], half[n]);
         square[n] = 0.5f + 0.5f * larger * inverse[n]; /* of the cosine, at least 1/2; tan 2t = off / half */
     }
-    UNROLL_FOR (int n = 0; n < GROUPS; n++) INVERSE_ROOT(floats, masks, square[n], turned[n]);
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) inverse_root(square + n, turned + n);
     UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats c = square[n] * turned[n], sine = 0.5f * off[n] * inverse[n] * turned[n], x, y;
         sine = WHERE(half[n] < 0, -sine, sine);
@@ -76,7 +75,7 @@ INLINE void decompose_f(const floats F[9], const floats v[9], floats u[9], float
             x[i] = F[3 * i] * v[k] + F[3 * i + 1] * v[3 + k] + F[3 * i + 2] * v[6 + k];
             size += x[i] * x[i];
         }
-        INVERSE_ROOT(floats, masks, size, inverse);
+        inverse_root(&size, &inverse);
         s[k] = size * inverse;
         UNROLL_FOR (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
     }
@@ -207,9 +206,7 @@ INLINE void smith_derivative(su_material material, const floats F[9], const floa
     floats c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, stiffening = *stiffening_of;
     floats x[6][9], wx[6][9], *C = x[1];
     const int terms = material == SU_TISSUE ? 3 : 2; /* before those of the projection */
-    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
-    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
-    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
+    COFACTORS(F, C);
     UNROLL_FOR (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
     if (material == SU_TISSUE)
         UNROLL_FOR (int k = 0; k < 9; k++) x[2][k] = F[k] - C[k], wx[2][k] = stiffening * x[2][k];
@@ -446,34 +443,22 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
     }
 }
 
+/* Constants in each call, so that branches fold. */
+#define RESPOND_TO(law)                                                                                                \
+    case law:                                                                                                          \
+        if (what->derivative)                                                                                          \
+            respond_to(what, law, true);                                                                               \
+        else                                                                                                           \
+            respond_to(what, law, false);                                                                              \
+        return
+
 static void respond(const su_response *what)
 {
-    bool derivative = what->derivative != NULL;
     switch (what->material) {
-    case SU_STVK:
-        if (derivative)
-            respond_to(what, SU_STVK, true);
-        else
-            respond_to(what, SU_STVK, false);
-        return;
-    case SU_NEOHOOKEAN:
-        if (derivative)
-            respond_to(what, SU_NEOHOOKEAN, true);
-        else
-            respond_to(what, SU_NEOHOOKEAN, false);
-        return;
-    case SU_TISSUE:
-        if (derivative)
-            respond_to(what, SU_TISSUE, true);
-        else
-            respond_to(what, SU_TISSUE, false);
-        return;
-    case SU_COROTATIONAL:
-        if (derivative)
-            respond_to(what, SU_COROTATIONAL, true);
-        else
-            respond_to(what, SU_COROTATIONAL, false);
-        return;
+        RESPOND_TO(SU_STVK);
+        RESPOND_TO(SU_NEOHOOKEAN);
+        RESPOND_TO(SU_TISSUE);
+        RESPOND_TO(SU_COROTATIONAL);
     }
     memset(what->irregular, 0xff, (size_t)(what->count / SU_LANES)); /* a law without lanes: the scalar code's */
 }

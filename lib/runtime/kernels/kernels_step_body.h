@@ -80,7 +80,7 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
     for (int64_t e = 0; e < count; e += 8) {
         const int32_t *at = base + e;
         const v8 *G = (const v8 *)(strain + 9 * e);
-        v8 g[9], first[3], own[3], moved[3];
+        v8 g[9], C[9], first[3], own[3], moved[3];
         UNROLL_FOR (int i = 0; i < 9; i++) g[i] = *(const v8 *)(gradient + (3 + i) * count + e);
         UNROLL_FOR (int a = 0; a < 3; a++) {
             const double *s = still + a * kept;
@@ -88,15 +88,12 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
             *(v8 *)(u + a * count + e) = own[a];
         }
         turn_corner(rotation + e, count, false, own, first);
-        v8 det = g[0] * (g[4] * g[8] - g[5] * g[7]) + g[1] * (g[5] * g[6] - g[3] * g[8]) +
-                 g[2] * (g[3] * g[7] - g[4] * g[6]);
+        COFACTORS(g, C);
+        v8 det = g[0] * C[0] + g[1] * C[1] + g[2] * C[2];
         v8 inverse = 1 / WHERE(det == 0, SPLAT(1.0), det);
-        UNROLL_FOR (int c = 0; c < 3;
-                    c++) { /* edges: the inverse of the gradients, whose columns are cross products of the two others */
-            const v8 *x = g + 3 * ((c + 1) % 3), *y = g + 3 * ((c + 2) % 3);
+        UNROLL_FOR (int c = 0; c < 3; c++) { /* edges: the inverse of the gradients */
             v8 edge[3];
-            UNROLL_FOR (int a = 0; a < 3; a++)
-                edge[a] = (x[(a + 1) % 3] * y[(a + 2) % 3] - x[(a + 2) % 3] * y[(a + 1) % 3]) * inverse;
+            UNROLL_FOR (int a = 0; a < 3; a++) edge[a] = C[3 * c + a] * inverse;
             UNROLL_FOR (int a = 0; a < 3; a++)
                 moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
             turn_corner(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
@@ -238,8 +235,7 @@ INLINE void element_product(int64_t stride, const float *B, const float *D, floa
     else
         for (int64_t i = 0; i < 9; i++) {
             f8 sum = {0};
-            UNROLL_FOR (int k = 0; k < 9; k++)
-                sum += D[16 * (i <= k ? UPPER(i, k) : UPPER(k, i))] * *(const f8 *)(B + k * stride);
+            UNROLL_FOR (int k = 0; k < 9; k++) sum += D[16 * UPPER(i, k)] * *(const f8 *)(B + k * stride);
             *(f8 *)(W + i * stride) = sum;
         }
 }
@@ -251,7 +247,7 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
     doubles even[4], odd[4] = {{0}};
     UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = *(const doubles *)(force + DOUBLES * j);
     for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
-        const double *at = t + 9 * (e / 8 * 8) + e % 8;
+        const double *at = t + su_strain_at(e);
         UNROLL_FOR (int i = 0; i < 9; i++)
             UNROLL_FOR (int j = 0; j < vectors; j++) {
                 doubles b = WIDEN_FEW(*(const few *)(B + i * stride + DOUBLES * j));
@@ -263,6 +259,11 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
     }
     UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
 }
+
+#define LAST_ROWS(rows)                                                                                                \
+    case rows:                                                                                                         \
+        product_rows(rows, full, depth, stride, here, work, tile);                                                     \
+        break
 
 static void tangent(const su_panel_products *what)
 {
@@ -277,8 +278,7 @@ static void tangent(const su_panel_products *what)
         const float *here = B + 9 * at * stride;
         for (int64_t k = 0; k < chunk; k++) {
             int64_t e = first + at + k;
-            element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * (e / 16 * 16) + e % 16,
-                            work + 9 * k * stride);
+            element_product(stride, here + 9 * k * stride, derivative + su_derivative_at(e), work + 9 * k * stride);
         }
         for (; t && j + 4 * DOUBLES <= stride; j += 4 * DOUBLES)
             force_columns(4, first + at, chunk, stride, here + j, t, force + j);
@@ -287,27 +287,13 @@ static void tangent(const su_panel_products *what)
         for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
         for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
         switch (columns - full) {
-        case 1:
-            product_rows(1, full, depth, stride, here, work, tile);
-            break;
-        case 2:
-            product_rows(2, full, depth, stride, here, work, tile);
-            break;
-        case 3:
-            product_rows(3, full, depth, stride, here, work, tile);
-            break;
-        case 4:
-            product_rows(4, full, depth, stride, here, work, tile);
-            break;
-        case 5:
-            product_rows(5, full, depth, stride, here, work, tile);
-            break;
-        case 6:
-            product_rows(6, full, depth, stride, here, work, tile);
-            break;
-        case 7:
-            product_rows(7, full, depth, stride, here, work, tile);
-            break;
+            LAST_ROWS(1);
+            LAST_ROWS(2);
+            LAST_ROWS(3);
+            LAST_ROWS(4);
+            LAST_ROWS(5);
+            LAST_ROWS(6);
+            LAST_ROWS(7);
         }
     }
 }
