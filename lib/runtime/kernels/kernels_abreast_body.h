@@ -6,7 +6,7 @@
 enum { ABREAST_FLOATS = 8 };
 
 /* What of B the lanes from `part` on hold; of the derivative: ENTRY(D, i, k). */
-#define B_AT(j, k) (*(const floats *)(B + SU_ABREAST_COLUMN * (j) + 16 * (k)))
+#define B_AT(j, k) WIDE(B + SU_ABREAST_COLUMN * (j), k)
 
 /* w = D b of column j. */
 INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9])
@@ -96,9 +96,9 @@ static void force_abreast(int64_t count, int64_t columns, const float *B, const 
                 const double *at = t + 9 * e;
                 UNROLL_FOR (int k = 0; k < 9; k++)
                     UNROLL_FOR (int part = 0; part < 8; part += DOUBLES) {
-                        even += *(const doubles *)(at + 8 * k + part) * WIDEN_FEW(*(const few *)(b + 16 * k + part));
-                        odd += *(const doubles *)(at + 9 * SU_LANES + 8 * k + part) *
-                               WIDEN_FEW(*(const few *)(b + 16 * k + 8 + part));
+                        even += AT(doubles, at + 8 * k + part) * WIDEN_FEW(AT(few, b + 16 * k + part));
+                        odd +=
+                            AT(doubles, at + 9 * SU_LANES + 8 * k + part) * WIDEN_FEW(AT(few, b + 16 * k + 8 + part));
                     }
             }
             sum[n] = even + odd;
@@ -115,8 +115,8 @@ static void strain_abreast(int64_t count, int64_t columns, const float *B, const
             const float *b = B + 9 * columns * e + part;
             doubles sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += SU_ABREAST_COLUMN)
-                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(*(const few *)(b + 16 * k));
-            UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
+                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(AT(few, b + 16 * k));
+            UNROLL_FOR (int k = 0; k < 9; k++) AT(doubles, strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
         }
 }
 
@@ -127,10 +127,10 @@ static void strain_abreast_float(int64_t count, int64_t columns, const float *B,
             const float *b = B + 9 * columns * e + part;
             floats sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += SU_ABREAST_COLUMN)
-                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * *(const floats *)(b + 16 * k);
+                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * WIDE(b, k);
             UNROLL_FOR (int k = 0; k < 9; k++)
                 UNROLL_FOR (int half = 0; half < 2; half++)
-                    *(doubles *)(strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) =
+                    AT(doubles, strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) =
                         WIDEN_FEW(HALF(sum[k], half));
         }
 }

@@ -8,16 +8,15 @@ static void cluster_gradients(int64_t panels, int64_t K, int64_t stride, const f
             doubles sum[9];
             const float *a = A + SU_CLUSTER_ROWS * p * K + part * DOUBLES;
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
-            UNROLL_FOR (int e = 0; e < 9; e++) sum[e] = start ? *(const doubles *)(start + at + 8 * e) : (doubles){0};
+            UNROLL_FOR (int e = 0; e < 9; e++) sum[e] = start ? AT(doubles, start + at + 8 * e) : (doubles){0};
             for (int64_t k = 0; k < K; k++, a += SU_CLUSTER_ROWS) {
-                doubles a0 = WIDEN_FEW(*(const few *)a), a1 = WIDEN_FEW(*(const few *)(a + 8)),
-                        a2 = WIDEN_FEW(*(const few *)(a + 16));
+                doubles a0 = WIDEN_FEW(AT(few, a)), a1 = WIDEN_FEW(AT(few, a + 8)), a2 = WIDEN_FEW(AT(few, a + 16));
                 UNROLL_FOR (int i = 0; i < 3; i++) {
                     double z = Z[i * stride + k];
                     sum[3 * i] += z * a0, sum[3 * i + 1] += z * a1, sum[3 * i + 2] += z * a2;
                 }
             }
-            UNROLL_FOR (int e = 0; e < 9; e++) *(doubles *)(F + at + 8 * e) = sum[e];
+            UNROLL_FOR (int e = 0; e < 9; e++) AT(doubles, F + at + 8 * e) = sum[e];
         }
 }
 
@@ -41,10 +40,10 @@ static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const floa
                     UNROLL_FOR (int j = 0; j < 3; j++) {
                         const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
                         const float *a = A + SU_CLUSTER_ROWS * (p * K + k) + 8 * j + part * DOUBLES;
-                        doubles s0 = *(const doubles *)s, s1 = *(const doubles *)(s + SU_CLUSTER_ROWS),
-                                s2 = *(const doubles *)(s + 2 * SU_CLUSTER_ROWS);
+                        doubles s0 = AT(doubles, s), s1 = AT(doubles, s + SU_CLUSTER_ROWS),
+                                s2 = AT(doubles, s + 2 * SU_CLUSTER_ROWS);
                         UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) {
-                            doubles v = WIDEN_FEW(*(const few *)(a + SU_CLUSTER_ROWS * n));
+                            doubles v = WIDEN_FEW(AT(few, a + SU_CLUSTER_ROWS * n));
                             sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
                         }
                     }
@@ -54,11 +53,10 @@ static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const floa
                     for (int part = 0; part < PARTS; part++)
                         for (int j = 0; j < 3; j++) {
                             const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
-                            doubles v = WIDEN_FEW(
-                                *(const few *)(A + SU_CLUSTER_ROWS * (p * K + k + n) + 8 * j + part * DOUBLES));
-                            sum[0][n] += *(const doubles *)s * v,
-                                sum[1][n] += *(const doubles *)(s + SU_CLUSTER_ROWS) * v,
-                                sum[2][n] += *(const doubles *)(s + 2 * SU_CLUSTER_ROWS) * v;
+                            doubles v =
+                                WIDEN_FEW(AT(few, A + SU_CLUSTER_ROWS * (p * K + k + n) + 8 * j + part * DOUBLES));
+                            sum[0][n] += AT(doubles, s) * v, sum[1][n] += AT(doubles, s + SU_CLUSTER_ROWS) * v,
+                                sum[2][n] += AT(doubles, s + 2 * SU_CLUSTER_ROWS) * v;
                         }
 #if defined(SU_AVX512)
         UNROLL_FOR (int i = 0; i < 3; i++) sum_lanes(sum[i], (v8 *)(out + i * stride + k));
@@ -104,8 +102,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
             doubles f[9], r[9], s[9], c[9];
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             longs busy = {0};
-            UNROLL_FOR (int e = 0; e < 9; e++)
-                f[e] = *(const doubles *)(F + at + 8 * e), r[e] = *(const doubles *)(R + at + 8 * e);
+            UNROLL_FOR (int e = 0; e < 9; e++) f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
             for (int step = 0; step < ROTATION_STEPS; step++) {
                 lanes_tmul(r, f, s);
                 doubles w0 = s[7] - s[5], w1 = s[2] - s[6], w2 = s[3] - s[1], trace = s[0] + s[4] + s[8];
@@ -140,7 +137,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
             lanes_tmul(r, r, s); /* rounding out of it: R (3 - R'R) / 2 */
             UNROLL_FOR (int e = 0; e < 9; e++) s[e] = (e % 4 == 0 ? 1.5 : 0) - 0.5 * s[e];
             lanes_mul(r, s, c);
-            UNROLL_FOR (int e = 0; e < 9; e++) *(doubles *)(R + at + 8 * e) = c[e];
+            UNROLL_FOR (int e = 0; e < 9; e++) AT(doubles, R + at + 8 * e) = c[e];
             UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++)
                 if (busy[lane] || !(c[0][lane] <= 2)) bits |= (uint8_t)(1 << (part * DOUBLES + lane));
         }
@@ -155,17 +152,17 @@ static double cluster_corotational(int64_t panels, const double *vmu, const doub
     for (int64_t p = 0; p < panels; p++)
         for (int part = 0; part < PARTS; part++) {
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
-            doubles mu = *(const doubles *)(vmu + 8 * p + part * DOUBLES),
-                    lambda = *(const doubles *)(vlambda + 8 * p + part * DOUBLES);
+            doubles mu = AT(doubles, vmu + 8 * p + part * DOUBLES),
+                    lambda = AT(doubles, vlambda + 8 * p + part * DOUBLES);
             doubles trace = {0}, square = {0}, f[9], r[9];
             UNROLL_FOR (int e = 0; e < 9; e++) {
-                f[e] = *(const doubles *)(F + at + 8 * e), r[e] = *(const doubles *)(R + at + 8 * e);
+                f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
                 trace += f[e] * r[e], square += (f[e] - r[e]) * (f[e] - r[e]);
             }
             trace -= 3.0;
             energy += mu * square + 0.5 * lambda * trace * trace;
             UNROLL_FOR (int e = 0; e < 9; e++)
-                *(doubles *)(S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
+                AT(doubles, S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
         }
     double total = 0;
     for (int lane = 0; lane < DOUBLES; lane++) total += energy[lane];
@@ -180,10 +177,10 @@ static void cluster_triple(int64_t size, const double *B, const double *x, doubl
             doubles s[3][2] = {{{0}}};
             for (int64_t k = 0; k < size; k += 2) {
                 UNROLL_FOR (int n = 0; n < 2; n++) {
-                    doubles v = *(const doubles *)(b + (k + n) * size);
+                    doubles v = AT(doubles, b + (k + n) * size);
                     UNROLL_FOR (int i = 0; i < 3; i++) s[i][n] += x[i * size + k + n] * v;
                 }
             }
-            for (int i = 0; i < 3; i++) *(doubles *)(y + i * size + row + part * DOUBLES) = s[i][0] + s[i][1];
+            for (int i = 0; i < 3; i++) AT(doubles, y + i * size + row + part * DOUBLES) = s[i][0] + s[i][1];
         }
 }

@@ -152,7 +152,7 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
 
 /* Entry (i, k) of a symmetric 9 x 9 matrix stored as its upper triangle by rows; of a derivative, lanes from D on. */
 #define UPPER(i, k) ((i) <= (k) ? (i) * (17 - (i)) / 2 + (k) : (k) * (17 - (k)) / 2 + (i))
-#define ENTRY(D, i, k) (*(floats *)((D) + SU_DERIVATIVE_LANES * UPPER(i, k)))
+#define ENTRY(D, i, k) AT(floats, (D) + SU_DERIVATIVE_LANES * UPPER(i, k))
 
 /* D = sum over `terms` (a constant) of weighted x x', the weights already in wx. */
 INLINE void outer_products(int terms, const floats (*x)[9], const floats (*wx)[9], float *D)
@@ -320,7 +320,7 @@ INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], double
     const double *strain = what->strain + su_strain_at(e);
     doubles zero = {0};
     UNROLL_FOR (int k = 0; k < 9; k++)
-        G[k] = *(const doubles *)(strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
+        G[k] = AT(doubles, strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
     doubles det =
         F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
     doubles size = {0};
@@ -336,7 +336,7 @@ INLINE void add_product(const float *D, double factor, const doubles x[9], doubl
     doubles sum[9] = {{0}};
     UNROLL_FOR (int i = 0; i < 9; i++)
         for (int j = i; j < 9; j++) {
-            doubles d = WIDEN_FEW(*(const few *)(D + SU_DERIVATIVE_LANES * UPPER(i, j)));
+            doubles d = WIDEN_FEW(AT(few, D + SU_DERIVATIVE_LANES * UPPER(i, j)));
             sum[i] += d * x[j];
             if (j > i) sum[j] += d * x[i];
         }
@@ -360,9 +360,9 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         UNROLL_FOR (int k = 0; k < 9; k++) v[0][k] = WIDEN_FEW(HALF(vf[k], 0)), v[1][k] = WIDEN_FEW(HALF(vf[k], 1));
     for (int n = 0; n < 2; n++) {
         int64_t from = e + DOUBLES * n < what->count ? e + DOUBLES * n : e;
-        mu[n] = what->stiffness * *(const doubles *)(what->mu + from);
-        lambda[n] = what->stiffness * *(const doubles *)(what->lambda + from);
-        volume[n] = *(const doubles *)(what->volume + from);
+        mu[n] = what->stiffness * AT(doubles, what->mu + from);
+        lambda[n] = what->stiffness * AT(doubles, what->lambda + from);
+        volume[n] = AT(doubles, what->volume + from);
         law_parameters(material, mu + n, lambda + n);
         stress_of(material, mu + n, lambda + n, x->F[n], x->G[n], v[n], u[n], s[n], P[n], at + n);
         UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] *= volume[n];
@@ -407,19 +407,19 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         if (what->damping != 0) {
             doubles rate[9];
             UNROLL_FOR (int k = 0; k < 9; k++)
-                rate[k] = *(const doubles *)(what->strain + lane + SU_LANES * k) -
-                          *(const doubles *)(what->carried + lane + SU_LANES * k);
+                rate[k] =
+                    AT(doubles, what->strain + lane + SU_LANES * k) - AT(doubles, what->carried + lane + SU_LANES * k);
             add_product(held + DOUBLES * n, what->damping, rate, P[n]);
         }
-        UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(what->stress + lane + SU_LANES * k) = P[n][k];
+        UNROLL_FOR (int k = 0; k < 9; k++) AT(doubles, what->stress + lane + SU_LANES * k) = P[n][k];
         for (int i = 0; i < DOUBLES; i++)
             if (x->bad[n][i] != 0 || indefinite[DOUBLES * n + i] != 0)
                 what->irregular[from / SU_LANES] |= (uint8_t)(1 << (from % SU_LANES + i));
     }
     if (derivative && what->damping != 0)
         for (int k = 0; k < SU_DERIVATIVE_ENTRIES; k++)
-            *(floats *)(D + SU_DERIVATIVE_LANES * k) +=
-                (float)what->damping * *(const floats *)(held + SU_DERIVATIVE_LANES * k);
+            AT(floats, D + SU_DERIVATIVE_LANES * k) +=
+                (float)what->damping * AT(floats, held + SU_DERIVATIVE_LANES * k);
 }
 
 INLINE void respond_to(const su_response *what, su_material material, bool derivative)

@@ -4,7 +4,7 @@
 
 #include "runtime/kernels/kernels_response_body.h"
 
-#define LOAD_F(p) WIDEN(*(const f8 *)(p))
+#define LOAD_F(p) WIDEN(AT(f8, p))
 
 static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
 {
@@ -12,12 +12,12 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
         doubles sum[8] = {{0}};
         v8 result;
         for (int64_t j = 0; j < stride; j += DOUBLES) {
-            doubles at = *(const doubles *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(*(const few *)(A + i * stride + j)) * at;
+            doubles at = AT(doubles, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(AT(few, A + i * stride + j)) * at;
         }
         sum_doubles(sum, &result);
         if (rows - k >= 8)
-            *(v8u *)(out + k) = result;
+            AT(v8u, out + k) = result;
         else
             memcpy(out + k, &result, (size_t)(rows - k) * sizeof *out);
     }
@@ -30,20 +30,20 @@ static void rows_times_float(int64_t rows, int64_t stride, const float *A, const
         f8 result;
         int64_t j = 0;
         for (; j + FLOATS <= stride; j += FLOATS) {
-            floats at = *(const floats_u *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const floats_u *)(A + i * stride + j) * at;
+            floats at = AT(floats_u, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += AT(floats_u, A + i * stride + j) * at;
         }
 #if defined(SU_AVX512)
         if (j < stride)
             UNROLL_FOR (int i = 0; i < 8; i++) {
-                f8 none = {0}, rest = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
+                f8 none = {0}, rest = AT(f8, A + i * stride + j) * AT(f8, x + j);
                 sum[i] += TOGETHER(rest, none);
             }
 #endif
         sum_floats(sum, &result);
         v8 all = WIDEN(result);
         if (rows - k >= 8)
-            *(v8u *)(out + k) = all;
+            AT(v8u, out + k) = all;
         else
             memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
     }
@@ -52,10 +52,10 @@ static void rows_times_float(int64_t rows, int64_t stride, const float *A, const
 INLINE void combine_columns(int vectors, int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
 {
     doubles all[3];
-    UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = *(const doubles *)(sum + DOUBLES * n);
+    UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = AT(doubles, sum + DOUBLES * n);
     for (int64_t k = 0; k < rows; k++, A += stride)
-        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(*(const few *)(A + DOUBLES * n));
-    UNROLL_FOR (int n = 0; n < vectors; n++) *(doubles *)(sum + DOUBLES * n) = all[n];
+        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(AT(few, A + DOUBLES * n));
+    UNROLL_FOR (int n = 0; n < vectors; n++) AT(doubles, sum + DOUBLES * n) = all[n];
 }
 
 static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
@@ -81,11 +81,11 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
         const int32_t *at = base + e;
         const v8 *G = (const v8 *)(strain + 9 * e);
         v8 g[9], C[9], first[3], own[3], moved[3];
-        UNROLL_FOR (int i = 0; i < 9; i++) g[i] = *(const v8 *)(gradient + (3 + i) * count + e);
+        UNROLL_FOR (int i = 0; i < 9; i++) g[i] = AT(v8, gradient + (3 + i) * count + e);
         UNROLL_FOR (int a = 0; a < 3; a++) {
             const double *s = still + a * kept;
             own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
-            *(v8 *)(u + a * count + e) = own[a];
+            AT(v8, u + a * count + e) = own[a];
         }
         turn_corner(rotation + e, count, false, own, first);
         COFACTORS(g, C);
@@ -97,7 +97,7 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
             UNROLL_FOR (int a = 0; a < 3; a++)
                 moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
             turn_corner(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
-            UNROLL_FOR (int a = 0; a < 3; a++) *(v8 *)(u + (3 * (c + 1) + a) * count + e) = own[a];
+            UNROLL_FOR (int a = 0; a < 3; a++) AT(v8, u + (3 * (c + 1) + a) * count + e) = own[a];
         }
     }
 }
@@ -108,13 +108,13 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
         v8 out[9] = {{0}};
         UNROLL_FOR (int c = 0; c < 4; c++) {
             v8 x[3], moved[3];
-            UNROLL_FOR (int a = 0; a < 3; a++) x[a] = *(const v8 *)(u + (3 * c + a) * count + e);
+            UNROLL_FOR (int a = 0; a < 3; a++) x[a] = AT(v8, u + (3 * c + a) * count + e);
             turn_corner(rotation + 9 * c * count + e, count, false, x, moved);
             UNROLL_FOR (int a = 0; a < 3; a++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
-                    out[3 * a + b] += moved[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
+                    out[3 * a + b] += moved[a] * AT(v8, gradient + (3 * c + b) * count + e);
         }
-        UNROLL_FOR (int a = 0; a < 9; a++) *(v8 *)(strain + 9 * e + 8 * a) = out[a];
+        UNROLL_FOR (int a = 0; a < 9; a++) AT(v8, strain + 9 * e + 8 * a) = out[a];
     }
 }
 
@@ -128,12 +128,12 @@ INLINE void product_tile(int64_t depth, int64_t stride, const double *A, const d
     doubles sum[TILE_I][TILE_J] = {{{0}}};
     for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
         doubles w[TILE_J];
-        UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const doubles *)(W + DOUBLES * j);
+        UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = AT(doubles, W + DOUBLES * j);
         UNROLL_FOR (int i = 0; i < TILE_I; i++)
             UNROLL_FOR (int j = 0; j < vectors; j++) sum[i][j] += A[i] * w[j];
     }
     UNROLL_FOR (int i = 0; i < TILE_I; i++)
-        UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(C + i * lead + DOUBLES * j) += sign * sum[i][j];
+        UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, C + i * lead + DOUBLES * j) += sign * sum[i][j];
 }
 
 /* 8 rows of C from block row ib, columns from block jb to the end (blocks of 8). */
@@ -154,8 +154,8 @@ INLINE void product_row(int64_t depth, int64_t stride, const double *A, const do
 /* ---- the reduced tangent ----
  * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on
  * processors that have both, so that eight columns cost as much as sixteen. */
-#define ADD_LOW(to, from) (*(doubles *)(to) += WIDEN_FEW(HALF(from, 0)))
-#define ADD_FLOATS(to, from) (ADD_LOW(to, from), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
+#define ADD_LOW(to, from) (AT(doubles, to) += WIDEN_FEW(HALF(from, 0)))
+#define ADD_FLOATS(to, from) (ADD_LOW(to, from), AT(doubles, (to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
 
 /* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are
  * constants for the compiler. low: only the first eight columns. Few sums would wait for themselves: they take two
@@ -169,13 +169,13 @@ INLINE void product_block(int rows, int vectors, bool low, int64_t depth, int64_
     for (; k + strands <= depth; k += strands, A += strands * stride, W += strands * stride)
         UNROLL_FOR (int s = 0; s < strands; s++) {
             floats w[TILE_J];
-            UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const floats_u *)(W + s * stride + FLOATS * j);
+            UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = AT(floats_u, W + s * stride + FLOATS * j);
             UNROLL_FOR (int i = 0; i < rows; i++)
                 UNROLL_FOR (int j = 0; j < vectors; j++) sum[s][i][j] += A[s * stride + i] * w[j];
         }
     if (k < depth)
         UNROLL_FOR (int i = 0; i < rows; i++)
-            UNROLL_FOR (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const floats_u *)(W + FLOATS * j);
+            UNROLL_FOR (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * AT(floats_u, W + FLOATS * j);
     UNROLL_FOR (int i = 0; i < rows; i++)
         UNROLL_FOR (int j = 0; j < vectors; j++) {
             floats all = sum[0][i][j];
@@ -212,7 +212,7 @@ INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float 
     floats b[9][2];
     __asm__("" : "+r"(D)); /* entries are read where they are used; kept over a loop they would fill the stack */
     UNROLL_FOR (int i = 0; i < 9; i++)
-        UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = *(const floats_u *)(B + i * stride + j + n * FLOATS);
+        UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = AT(floats_u, B + i * stride + j + n * FLOATS);
     UNROLL_FOR (int i = 0; i < 9; i += 3) {
         floats w[3][2];
         UNROLL_FOR (int k = 0; k < 9; k++)
@@ -220,7 +220,7 @@ INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float 
                 UNROLL_FOR (int n = 0; n < vectors; n++)
                     w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n];
         UNROLL_FOR (int a = 0; a < 3; a++)
-            UNROLL_FOR (int n = 0; n < vectors; n++) *(floats_u *)(W + (i + a) * stride + j + n * FLOATS) = w[a][n];
+            UNROLL_FOR (int n = 0; n < vectors; n++) AT(floats_u, W + (i + a) * stride + j + n * FLOATS) = w[a][n];
     }
 }
 
@@ -235,8 +235,8 @@ INLINE void element_product(int64_t stride, const float *B, const float *D, floa
     else
         for (int64_t i = 0; i < 9; i++) {
             f8 sum = {0};
-            UNROLL_FOR (int k = 0; k < 9; k++) sum += D[16 * UPPER(i, k)] * *(const f8 *)(B + k * stride);
-            *(f8 *)(W + i * stride) = sum;
+            UNROLL_FOR (int k = 0; k < 9; k++) sum += D[16 * UPPER(i, k)] * AT(f8, B + k * stride);
+            AT(f8, W + i * stride) = sum;
         }
 }
 
@@ -245,19 +245,19 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
                           double *force)
 {
     doubles even[4], odd[4] = {{0}};
-    UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = *(const doubles *)(force + DOUBLES * j);
+    UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = AT(doubles, force + DOUBLES * j);
     for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
         const double *at = t + su_strain_at(e);
         UNROLL_FOR (int i = 0; i < 9; i++)
             UNROLL_FOR (int j = 0; j < vectors; j++) {
-                doubles b = WIDEN_FEW(*(const few *)(B + i * stride + DOUBLES * j));
+                doubles b = WIDEN_FEW(AT(few, B + i * stride + DOUBLES * j));
                 if (i % 2 == 0)
                     even[j] += at[8 * i] * b;
                 else
                     odd[j] += at[8 * i] * b;
             }
     }
-    UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
+    UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, force + DOUBLES * j) = even[j] + odd[j];
 }
 
 #define LAST_ROWS(rows)                                                                                                \
@@ -310,8 +310,7 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
         product_row(8 * ib, lead, A + 8 * ib, A, ib, blocks, lead, rows, -1.0);
         doubles diagonal[8][PARTS];
         UNROLL_FOR (int i = 0; i < 8; i++)
-            UNROLL_FOR (int p = 0; p < PARTS; p++)
-                diagonal[i][p] = *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p);
+            UNROLL_FOR (int p = 0; p < PARTS; p++) diagonal[i][p] = AT(doubles, rows + i * lead + 8 * ib + DOUBLES * p);
         UNROLL_FOR (int i = 0; i < 8; i++) {
             double pivot = diagonal[i][i / DOUBLES][i % DOUBLES];
             if (!(pivot > 0 && pivot < INFINITY)) return false;
@@ -324,15 +323,14 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
             }
         }
         UNROLL_FOR (int i = 0; i < 8; i++)
-            UNROLL_FOR (int p = 0; p < PARTS; p++)
-                *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
+            UNROLL_FOR (int p = 0; p < PARTS; p++) AT(doubles, rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
         for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
             doubles x[8];
-            UNROLL_FOR (int i = 0; i < 8; i++) x[i] = *(doubles *)(rows + i * lead + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) x[i] = AT(doubles, rows + i * lead + j);
             UNROLL_FOR (int i = 0; i < 8; i++) {
                 x[i] *= inverse[8 * ib + i];
                 UNROLL_FOR (int k = i + 1; k < 8; k++) x[k] -= rows[i * lead + 8 * ib + k] * x[i];
-                *(doubles *)(rows + i * lead + j) = x[i];
+                AT(doubles, rows + i * lead + j) = x[i];
             }
         }
     }
@@ -350,17 +348,17 @@ static void solve(int64_t size, int64_t lead, const double *U, const double *inv
             for (int k = i + 1; k < 8; k++) y[k] -= rows[i * lead + 8 * ib + k] * y[i];
         }
         for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
-            doubles sum = *(doubles *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum -= y[i] * *(const doubles *)(rows + i * lead + j);
-            *(doubles *)(x + j) = sum;
+            doubles sum = AT(doubles, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum -= y[i] * AT(doubles, rows + i * lead + j);
+            AT(doubles, x + j) = sum;
         }
     }
     for (int64_t ib = blocks - 1; ib >= 0; ib--) { /* U x = y */
         const double *rows = U + 8 * ib * lead;
         v8 sum[8] = {{0}}, result;
         for (int64_t jb = ib + 1; jb < blocks; jb++) {
-            v8 at = *(const v8 *)(x + 8 * jb);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const v8 *)(rows + i * lead + 8 * jb) * at;
+            v8 at = AT(v8, x + 8 * jb);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += AT(v8, rows + i * lead + 8 * jb) * at;
         }
         sum_lanes(sum, &result);
         double *y = x + 8 * ib;
@@ -378,7 +376,7 @@ static double largest_square(int64_t count, const double *a, const double *b)
     for (int64_t k = 0; k < count; k += 8) {
         v8 square = {0};
         UNROLL_FOR (int c = 0; c < 3; c++) {
-            v8 d = *(const v8 *)(a + c * count + k) - *(const v8 *)(b + c * count + k);
+            v8 d = AT(v8, a + c * count + k) - AT(v8, b + c * count + k);
             square += d * d;
         }
         most = WHERE((most < square) | (square != square), square, most); /* keeps what is not a number */
@@ -397,23 +395,23 @@ static void inertia(const su_inertia_load *what, double *z)
     v8 newer = SPLAT((1 + what->ratio) / (what->h * what->h)), older = SPLAT(what->ratio / (what->h * what->h));
     for (int64_t k = 0; k < count; k += 8) {
         v8 a[3], still[3] = {{0}};
-        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = *(const v8 *)(what->acceleration + c * count + k);
+        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = AT(v8, what->acceleration + c * count + k);
         if (turn0) {
             v8 x[3], y[3];
             UNROLL_FOR (int c = 0; c < 3; c++) {
-                x[c] = newer * *(const v8 *)(u0 + c * count + k);
-                y[c] = older * *(const v8 *)(what->u_before + c * count + k);
+                x[c] = newer * AT(v8, u0 + c * count + k);
+                y[c] = older * AT(v8, what->u_before + c * count + k);
                 still[c] = x[c] - y[c];
             }
             UNROLL_FOR (int c = 0; c < 3; c++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
-                    a[c] += *(const v8 *)(turn_before + (3 * c + b) * count + k) * y[b] -
-                            *(const v8 *)(turn0 + (3 * c + b) * count + k) * x[b];
+                    a[c] += AT(v8, turn_before + (3 * c + b) * count + k) * y[b] -
+                            AT(v8, turn0 + (3 * c + b) * count + k) * x[b];
         }
         UNROLL_FOR (int c = 0; c < 3; c++) {
             v8 sum = still[c];
-            UNROLL_FOR (int b = 0; b < 3; b++) sum += *(const v8 *)(turn1 + (3 * b + c) * count + k) * a[b];
-            *(v8 *)(z + c * count + k) = sum;
+            UNROLL_FOR (int b = 0; b < 3; b++) sum += AT(v8, turn1 + (3 * b + c) * count + k) * a[b];
+            AT(v8, z + c * count + k) = sum;
         }
     }
 }

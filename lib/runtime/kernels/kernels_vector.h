@@ -82,6 +82,10 @@ enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / size
 #define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 #endif
 
+/* The vector that stands at p; entry i from p on of what stands sixteen floats apart. */
+#define AT(vector, p) (*(vector *)(p))
+#define WIDE(p, i) AT(floats, (p) + 16 * (i))
+
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
 #define SPLAT(x) ((v8){(x), (x), (x), (x), (x), (x), (x), (x)})
 
@@ -176,7 +180,7 @@ INLINE void sum_doubles(const doubles a[8], v8 *out)
     UNROLL_FOR (int k = 0; k < 8; k += 4) {
         v4 x = PICK(m4, a[k], a[k + 1], 0, 4, 2, 6) + PICK(m4, a[k], a[k + 1], 1, 5, 3, 7);
         v4 y = PICK(m4, a[k + 2], a[k + 3], 0, 4, 2, 6) + PICK(m4, a[k + 2], a[k + 3], 1, 5, 3, 7);
-        *(v4 *)((double *)out + k) = PICK(m4, x, y, 0, 1, 4, 5) + PICK(m4, x, y, 2, 3, 6, 7);
+        AT(v4, (double *)out + k) = PICK(m4, x, y, 0, 1, 4, 5) + PICK(m4, x, y, 2, 3, 6, 7);
     }
 #else
     UNROLL_FOR (int k = 0; k < 8; k++) ((double *)out)[k] = a[k][0] + a[k][1];
