@@ -17,18 +17,23 @@ static const char purpose[] = "the pose part";
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
-    blend->serial = 0;
-    return SU_TAKE_ALL(arena, purpose, err, SU_WANT(blend->w, model->m), SU_WANT(blend->b, model->m),
-                       SU_WANT(blend->positive, model->m), SU_WANT(blend->scale, model->lead));
+    double *numbers;
+    SU_TRY(SU_TAKE_ALL(arena, purpose, err, SU_WANT(numbers, su_blend_size(model))));
+    *blend = su_blend_in(model, numbers);
+    return SU_OK;
+}
+
+int64_t su_blend_size(const su_runtime_model *model) { return 3 * model->m + model->lead; }
+
+su_blend su_blend_in(const su_runtime_model *model, double *numbers)
+{
+    int64_t m = model->m;
+    return (su_blend){.w = numbers, .b = numbers + m, .positive = numbers + 2 * m, .scale = numbers + 3 * m};
 }
 
 void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to)
 {
-    size_t size = (size_t)model->m * sizeof(double);
-    memcpy(to->w, from->w, size);
-    memcpy(to->b, from->b, size);
-    memcpy(to->positive, from->positive, size);
-    memcpy(to->scale, from->scale, (size_t)model->lead * sizeof(double));
+    memcpy(to->w, from->w, (size_t)su_blend_size(model) * sizeof *to->w);
     to->serial = from->serial;
 }
 
@@ -191,12 +196,10 @@ static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t la
 /* The neutral shape of a tet, turned. */
 static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, const double R[9], su_pose_work *work)
 {
-    double inverse[9], *g = work->gradient + SU_GRADIENT_FRAMES * k + lane;
+    double inverse[9], g[12];
     su_mult33(model->tets.neutral_inverse + 9 * k, R, inverse); /* (R D)^-1 = D^-1 R' */
-    for (int b = 0; b < 3; b++) {
-        g[SU_FRAMES * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
-        for (int c = 0; c < 3; c++) g[SU_FRAMES * (3 * (c + 1) + b)] = inverse[3 * c + b];
-    }
+    su_shape_gradients(inverse, g);
+    for (int i = 0; i < 12; i++) work->gradient[SU_GRADIENT_FRAMES * k + SU_FRAMES * i + lane] = g[i];
     work->volume[SU_FRAMES * k + lane] = model->tets.neutral_volume[k];
 }
 
