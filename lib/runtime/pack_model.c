@@ -1,12 +1,12 @@
 #include "runtime/pack_model.h"
 
 #include "core/order.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/forces/model_points.h"
 #include "runtime/kernels/kernel_set.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,7 +273,6 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
 }
 
 /* Regions without a common vertex have a block of zeros. */
-
 static su_status pack_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
@@ -323,17 +322,6 @@ static su_status pack_linear(const su_model *source, su_runtime_model *model, su
     return SU_OK;
 }
 
-static double diagonal_of(const su_model *model)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t v = 0; v < model->n; v++)
-        for (int c = 0; c < 3; c++) {
-            low[c] = fmin(low[c], model->vertices[3 * v + c]);
-            high[c] = fmax(high[c], model->vertices[3 * v + c]);
-        }
-    return model->n > 0 ? su_distance3(low, high) : 0.0;
-}
-
 su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, su_runtime_model *out,
                                   su_error *err)
 {
@@ -363,7 +351,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     out->pose_kernels = &set->pose;
     out->size = su_model_padded(source->r);
     out->rig = su_rig_of_model(source);
-    out->diagonal = diagonal_of(source);
+    out->diagonal = su_box_diagonal(source->n, source->vertices);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
     out->lead = su_model_padded(source->r + 1);
     for (int64_t g = 0; g < out->basis.d; g++) {
@@ -395,9 +383,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     out->points.kept_padded = su_model_padded(out->points.kept + 1);
     out->inertia.padded = su_model_padded(out->inertia.count);
 done:
-    free(of);
-    free(tets);
-    free(point_of);
+    free(of), free(tets), free(point_of);
     if (status != SU_OK) su_runtime_model_free(out);
     return status;
 }

@@ -49,37 +49,26 @@ static void put_strain(const tets *s, const su_panel *panel, double *gradient)
         for (int a = 0; a < 9; a++) *lane(gradient, panel->first + k, a) = s->rows[9 * k + a];
 }
 
-/* The strain in float, from which the next step starts: no more than B itself is rounded. */
-static void rough_strain(const tets *s, const su_pose *pose, const double *q, double *gradient)
+/* rough: in float, no more than B itself is rounded. */
+static void strain_at(const tets *s, const su_pose *pose, const double *q, bool rough, double *gradient)
 {
-    const su_runtime_model *model = s->model;
-    float *few = s->gathered_float;
-    for (int64_t p = 0; p < model->tets.panels; p++) {
-        const su_panel *panel = model->tets.panel + p;
-        for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
-        if (p < model->tets.panels_abreast) {
-            model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few,
-                                                 gradient + 9 * panel->first);
-            continue;
-        }
-        model->kernels->rows_times_float(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, few, s->rows);
-        put_strain(s, panel, gradient);
-    }
-}
-
-static void strain_at(const tets *s, const su_pose *pose, const double *q, double *gradient)
-{
-    const su_runtime_model *model = s->model;
-    for (int64_t p = 0; p < model->tets.panels; p++) {
-        const su_panel *panel = model->tets.panel + p;
+    const su_kernels *kernels = s->model->kernels;
+    for (int64_t p = 0; p < s->model->tets.panels; p++) {
+        const su_panel *panel = s->model->tets.panel + p;
+        const float *B = pose->B + 9 * panel->offset;
+        double *out = gradient + 9 * panel->first;
+        bool abreast = p < s->model->tets.panels_abreast;
         su_panel_gather(panel, q, s->gathered);
-        if (p < model->tets.panels_abreast) {
-            model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered,
-                                           gradient + 9 * panel->first);
-            continue;
-        }
-        model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
-        put_strain(s, panel, gradient);
+        for (int64_t j = 0; rough && j < panel->stride; j++) s->gathered_float[j] = (float)s->gathered[j];
+        if (abreast && rough)
+            kernels->strain_abreast_float(panel->count, panel->columns, B, s->gathered_float, out);
+        else if (abreast)
+            kernels->strain_abreast(panel->count, panel->columns, B, s->gathered, out);
+        else if (rough)
+            kernels->rows_times_float(9 * panel->count, panel->stride, B, s->gathered_float, s->rows);
+        else
+            kernels->rows_times(9 * panel->count, panel->stride, B, s->gathered, s->rows);
+        if (!abreast) put_strain(s, panel, gradient);
     }
 }
 
@@ -279,7 +268,7 @@ static void prepare(void *self, const void *instant, const su_subspace *subspace
         s->model->kernels->turned_strain(s->model->tets.padded, pose->corner_rotation, now->force, pose->gradient,
                                          s->carried);
     else
-        strain_at(s, pose, now->q, s->carried);
+        strain_at(s, pose, now->q, false, s->carried);
 }
 
 static bool linearize(void *self, const void *instant, const double *from, double factor, double *A, double *out)
@@ -303,7 +292,7 @@ static bool evaluate(void *self, const void *instant, const su_force_at *at)
                              .derivative = at->tangent == SU_TANGENT_NONE ? NULL : s->derivative,
                              .project = at->tangent == SU_TANGENT_PROJECTED,
                              .damping = at->damping};
-    if (!at->again) strain_at(s, instant, at->q, s->strain);
+    if (!at->again) strain_at(s, instant, at->q, false, s->strain);
     return respond(s, instant, &what);
 }
 
@@ -324,7 +313,7 @@ static void add_tangent(void *self, const void *instant, const su_force_at *at, 
 static double energy(void *self, const void *instant, const su_force_at *at)
 {
     tets *s = self;
-    if (!at->again) strain_at(s, instant, at->q, s->strain);
+    if (!at->again) strain_at(s, instant, at->q, false, s->strain);
     return elastic_energy(s, instant, s->strain, at->damping) + linear_force(s, at, NULL);
 }
 
@@ -336,7 +325,7 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
     const su_pose *pose = instant;
     int64_t kept;
     const double *still = subspace->still(subspace->self, reached->subspace, &kept);
-    rough_strain(s, pose, reached->q, s->strain);
+    strain_at(s, pose, reached->q, true, s->strain); /* from which the next step starts */
     model->kernels->corners(model->tets.padded, kept, model->tets.base, still, pose->corner_rotation, pose->gradient,
                             s->strain, reached->force);
 }

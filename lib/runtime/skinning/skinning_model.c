@@ -15,22 +15,6 @@ void su_skinning_model_free(su_skinning_model *model)
     *model = (su_skinning_model){0};
 }
 
-/* Gradients of the four shape functions of a tet; returns its volume. */
-static double shape_gradients(const su_model *source, int64_t e, double gradient[12])
-{
-    const int32_t *tet = source->tets + 4 * e;
-    double D[9], inverse[9] = {0}; /* a loaded tet has a volume */
-    const double *a = source->vertices + 3 * (int64_t)tet[0];
-    for (int i = 0; i < 3; i++)
-        for (int c = 0; c < 3; c++) D[3 * c + i] = source->vertices[3 * (int64_t)tet[i + 1] + c] - a[c];
-    su_inverse3(D, inverse);
-    for (int c = 0; c < 3; c++) {
-        for (int i = 0; i < 3; i++) gradient[3 * (i + 1) + c] = inverse[3 * i + c];
-        gradient[c] = -(inverse[c] + inverse[3 + c] + inverse[6 + c]);
-    }
-    return su_tet_volume(source->vertices, tet);
-}
-
 /* B (stride,stride) += factor times rows' columns, over count rows a, b (count,stride). */
 static void add_products(int64_t count, int64_t stride, const double *a, const double *b, double factor, double *B)
 {
@@ -104,7 +88,7 @@ static void take_tets(su_skinning_model *m, const double *phi, double *mean, dou
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
         double *b = m->tet_gradient + 12 * e;
-        double volume = shape_gradients(source, e, b);
+        double volume = su_tet_gradients(source->vertices, source->tets + 4 * e, b) / 6;
         double mu = SU_LAME_MU(source->young[i], source->poisson[i]);
         double lambda = SU_LAME_LAMBDA(source->young[i], source->poisson[i]);
         double vmu = m->tet_vmu[e] = volume * mu;
