@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the derivative is wanted. */
-typedef struct respond_to {
-    const double *strain; /* lanes of 9 */
-    float *derivative;    /* lanes of 45; NULL: not wanted */
-    bool project;         /* clip negative eigenvalues */
-    double linear;        /* stress less linear * D strain */
-    double damping;       /* adds beta / h times carried_derivative (strain - carried), and its derivative */
-} respond_to;
-
 typedef struct tets {
     const su_runtime_model *model;
     double stiffness;          /* factor on Young's modulus */
@@ -120,7 +111,7 @@ static void strain_since(const tets *s, const double *strain, int64_t e, double 
 static const double LOST = 1e100;
 
 /* Tets that the vector code left: inverted or nearly flat ones. False where a strain is not finite. */
-static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *what)
+static bool respond_irregular(tets *s, const su_pose *pose, const su_response *what)
 {
     const su_runtime_model *model = s->model;
     for (int64_t e = 0; e < model->tets.count; e++) {
@@ -154,26 +145,15 @@ static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *wh
     return true;
 }
 
-static bool respond(tets *s, const su_pose *pose, const respond_to *what)
+/* what: the strain, and how the stress and its derivative are wanted; the rest of it is filled in. */
+static bool respond(tets *s, const su_pose *pose, su_response what)
 {
-    const su_runtime_model *model = s->model;
-    su_response response = {.material = model->material,
-                            .count = model->tets.padded,
-                            .mu = pose->mu,
-                            .lambda = pose->lambda,
-                            .volume = pose->volume,
-                            .stiffness = s->stiffness,
-                            .strain = what->strain,
-                            .project = what->project,
-                            .linear = what->linear,
-                            .stress = s->stress,
-                            .derivative = what->derivative,
-                            .damping = what->damping,
-                            .held = s->carried_derivative,
-                            .carried = s->carried,
-                            .irregular = s->irregular};
-    model->kernels->respond(&response);
-    return respond_irregular(s, pose, what);
+    what.material = s->model->material, what.count = s->model->tets.padded, what.stiffness = s->stiffness;
+    what.mu = pose->mu, what.lambda = pose->lambda, what.volume = pose->volume;
+    what.stress = s->stress, what.irregular = s->irregular;
+    what.held = s->carried_derivative, what.carried = s->carried;
+    s->model->kernels->respond(&what);
+    return respond_irregular(s, pose, &what);
 }
 
 static double elastic_energy(const tets *s, const su_pose *pose, const double *strain, double damping)
@@ -274,9 +254,9 @@ static void prepare(void *self, const void *instant, const su_subspace *subspace
 static bool linearize(void *self, const void *instant, const double *from, double factor, double *A, double *out)
 {
     tets *s = self;
-    const respond_to what = {
+    const su_response what = {
         .strain = s->carried, .derivative = s->carried_derivative, .project = true, .linear = factor};
-    if (!respond(s, instant, &what)) return false;
+    if (!respond(s, instant, what)) return false;
     if (!A) return true;
     assemble(s, instant, s->carried_derivative, factor, A, out);
     if (!s->model->linear) return true;
@@ -288,12 +268,12 @@ static bool linearize(void *self, const void *instant, const double *from, doubl
 static bool evaluate(void *self, const void *instant, const su_force_at *at)
 {
     tets *s = self;
-    const respond_to what = {.strain = s->strain,
-                             .derivative = at->tangent == SU_TANGENT_NONE ? NULL : s->derivative,
-                             .project = at->tangent == SU_TANGENT_PROJECTED,
-                             .damping = at->damping};
+    const su_response what = {.strain = s->strain,
+                              .derivative = at->tangent == SU_TANGENT_NONE ? NULL : s->derivative,
+                              .project = at->tangent == SU_TANGENT_PROJECTED,
+                              .damping = at->damping};
     if (!at->again) strain_at(s, instant, at->q, false, s->strain);
-    return respond(s, instant, &what);
+    return respond(s, instant, what);
 }
 
 static void add_force(void *self, const void *instant, const su_force_at *at, double *out)
