@@ -43,9 +43,8 @@ static su_status places(supple_runtime *r, int64_t count, const int32_t *list, c
 /* The union of what the pose part, the rebuilding of displacements and the output read. */
 static su_status gather_points(supple_runtime *r, su_error *err)
 {
-    const int32_t *rebuild, *posed = r->model.patch.skin;
-    int64_t nbar = r->file.nbar, posed_count = r->model.patch.skin_count;
-    if (r->skinning) posed_count = su_skinning_live_needed(r->skinning, &posed);
+    const int32_t *rebuild, *posed = r->skinning ? r->skinning->list : r->model.patch.skin;
+    int64_t nbar = r->file.nbar, posed_count = r->skinning ? r->skinning->needed : r->model.patch.skin_count;
     r->rebuild_count = su_reconstruct_skin_needed(r->reconstruct, &rebuild);
     int32_t *place;
     SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(place, nbar)));
@@ -166,7 +165,7 @@ static su_status open_skinning(supple_runtime *r, const supple_options *options,
 {
     int iterations = options->newton > 0 ? options->newton : SU_SKINNING_ITERATIONS;
     SU_TRY(su_skinning_live_create(&r->file, &r->settings, iterations, &r->external, &r->skinning, err));
-    r->load = su_skinning_live_loads(r->skinning);
+    r->load = su_skinning_loads(r->skinning->stepper);
     return SU_RUNTIME_TAKE(r, err, SU_WANT(r->q, r->file.r));
 }
 
