@@ -190,7 +190,7 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
 {
     int64_t count = model->tets.count;
     model->tets.padded =
-        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
+        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_padded(count);
     SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->tets.corner, 4 * count),
                        SU_WANT(model->tets.neutral_inverse, 9 * count), SU_WANT(model->tets.neutral_volume, count),
                        SU_WANT(model->tets.weight, model->m * count), SU_WANT(model->tets.young, model->m * count),
@@ -282,7 +282,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
                        SU_WANT(model->gram.region_offset, d + 1)));
     for (int64_t g = 0; g < d; g++)
         model->gram.region_offset[g + 1] =
-            model->gram.region_offset[g] + su_model_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
+            model->gram.region_offset[g] + su_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
     for (int32_t g = 0; g < d; g++)
         for (int32_t h = 0; h < d; h++) {
             if (!any_entry(model, g, h) && !any_entry(model, h, g)) continue;
@@ -349,15 +349,14 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_TRY(su_kernel_set_find(&set, err));
     out->kernels = &set->step;
     out->pose_kernels = &set->pose;
-    out->size = su_model_padded(source->r);
+    out->size = su_padded(source->r);
     out->rig = su_rig_of_model(source);
     out->diagonal = su_box_diagonal(source->n, source->vertices);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
-    out->lead = su_model_padded(source->r + 1);
+    out->lead = su_padded(source->r + 1);
     for (int64_t g = 0; g < out->basis.d; g++) {
-        int64_t end =
-            out->basis.first_mode[g] + su_model_padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
-        if (su_model_padded(end) > out->lead) out->lead = su_model_padded(end);
+        int64_t end = out->basis.first_mode[g] + su_padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
+        if (su_padded(end) > out->lead) out->lead = su_padded(end);
     }
     SU_GO(pack_gram(out, err));
     SU_GO(pack_linear(source, out, err));
@@ -380,8 +379,8 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_GO(pack_tets(source, out, tets, point_of, err));
     SU_GO(pack_rows(out, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
-    out->points.kept_padded = su_model_padded(out->points.kept + 1);
-    out->inertia.padded = su_model_padded(out->inertia.count);
+    out->points.kept_padded = su_padded(out->points.kept + 1);
+    out->inertia.padded = su_padded(out->inertia.count);
 done:
     free(of), free(tets), free(point_of);
     if (status != SU_OK) su_runtime_model_free(out);

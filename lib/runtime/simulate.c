@@ -23,10 +23,6 @@ void su_simulation_free(su_simulation *s)
     for (int k = 0; s->inputs && k <= SU_POSE_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
     for (int k = 0; s->works && k <= s->threads; k++) su_pose_work_free(s->works + k);
     su_arena_free(&s->arena);
-    free(s->works);
-    free(s->inputs);
-    free(s->whole_work);
-    free(s->last_h);
     su_shot_window_free(&s->window);
     su_rest_lanes_free(&s->whole_lanes);
     su_rest_patch_free(&s->whole);
@@ -211,8 +207,8 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         }
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
-    SU_GO(SU_ALLOC(&s->inputs, SU_POSE_FRAMES * s->threads + 1, "pose inputs", err));
-    SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
+    SU_GO(SU_TAKE_ALL(&s->arena, "the simulation", err, SU_WANT(s->inputs, SU_POSE_FRAMES * s->threads + 1),
+                      SU_WANT(s->works, s->threads + 1), SU_WANT(s->last_h, s->F)));
     for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++)
         SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
@@ -220,11 +216,9 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(su_shot_window_create(shot, &model->patch, SU_SIMULATION_BLOCK + 1, &s->window, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
-    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
-                     SU_REST_FRAMES * model->s + 8) /
-                    8 * 8;
-    SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
-    SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
+    s->whole_size = su_padded(2 * SU_POINT_FRAMES * source->n + model->m + SU_REST_FRAMES * model->s +
+                              SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2);
+    SU_GO(SU_TAKE_ALL(&s->arena, "rest shapes", err, SU_WANT(s->whole_work, s->threads * s->whole_size)));
     *out = s;
     s = NULL;
 done:

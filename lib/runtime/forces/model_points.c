@@ -25,8 +25,6 @@ static bool same_panel(const su_member *a, const su_member *b)
 /* What memory is wanted for. */
 static const char purpose[] = "the run-time model";
 
-int64_t su_model_padded(int64_t count) { return (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; }
-
 static int64_t columns_of(const su_reduced_basis *basis, const su_member *member)
 {
     int64_t columns = 0;
@@ -53,7 +51,7 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
         }
         su_panel *panel = list + ++at;
         int64_t columns = columns_of(&model->basis, sorted + k);
-        *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_model_padded(columns)};
+        *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_padded(columns)};
         SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(panel->regions, model->basis.d),
                            SU_WANT(panel->modes, panel->stride)));
 
@@ -109,8 +107,7 @@ static double lanes_save(const su_runtime_model *model, int64_t columns, double 
 {
     const double entry = 0.04, filler = 40, narrow_rows = 77, wide_rows = 133, column = 1.9, column_pair = 0.08;
     double c = (double)columns, m = (double)model->bases, share = (double)(SU_ABREAST - fillers) / SU_ABREAST;
-    double by_rows =
-        (columns <= 16 ? narrow_rows : wide_rows) + entry * freed * 3 * m * (double)su_model_padded(columns);
+    double by_rows = (columns <= 16 ? narrow_rows : wide_rows) + entry * freed * 3 * m * (double)su_padded(columns);
     double abreast = column * c + column_pair * c * c + entry * 12 * m * c;
     return share * by_rows - abreast - (1 - share) * filler;
 }
@@ -294,7 +291,7 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         (*vertices)[model->points.chosen++] = v;
     }
     for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_place[k] = point_of[extra[k]];
-    model->points.chosen_padded = su_model_padded(model->points.chosen);
+    model->points.chosen_padded = su_padded(model->points.chosen);
 done:
     free(sorted);
     return status;

@@ -21,9 +21,6 @@ typedef struct su_member {
     bool filler;  /* a tet that fills sixteen, of no weight */
 } su_member;
 
-/* A multiple of SU_PANEL. */
-int64_t su_model_padded(int64_t count);
-
 /* Region sets of all flesh vertices: of (n). */
 void su_vertex_regions(const su_reduced_basis *basis, su_member *of);
 /* Cubature tets that move, those abreast first, and their panels: *sorted (model->tets) is freed by the caller. */

@@ -17,6 +17,8 @@ enum {
     SU_DERIVATIVE_ENTRIES = 45,
     SU_ABREAST_COLUMN = 9 * SU_DERIVATIVE_LANES /* a column of B of sixteen tets abreast (9,16) */
 };
+/* The next multiple of SU_LANES. */
+static inline int64_t su_padded(int64_t count) { return (count + SU_LANES - 1) / SU_LANES * SU_LANES; }
 /* Where entry 0 of an element stands: of the nine of a strain or stress, the others SU_LANES apart, and of a
  * derivative. */
 static inline int64_t su_strain_at(int64_t e) { return e / SU_LANES * SU_LANES * 9 + e % SU_LANES; }

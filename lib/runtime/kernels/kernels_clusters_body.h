@@ -27,37 +27,35 @@ enum { GATHER_ROWS = 8 };
 enum { GATHER_ROWS = 2 };
 #endif
 
+/* sum[i][n] += the sums of `rows` (a constant) rows of A from A on, over all clusters. */
+INLINE void gather_rows(int rows, int64_t panels, int64_t K, const float *A, const double *S,
+                        doubles (*sum)[GATHER_ROWS])
+{
+    for (int64_t p = 0; p < panels; p++)
+        UNROLL_FOR (int part = 0; part < PARTS; part++)
+            UNROLL_FOR (int j = 0; j < 3; j++) {
+                const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
+                const float *a = A + SU_CLUSTER_ROWS * p * K + 8 * j + part * DOUBLES;
+                doubles s0 = AT(doubles, s), s1 = AT(doubles, s + SU_CLUSTER_ROWS),
+                        s2 = AT(doubles, s + 2 * SU_CLUSTER_ROWS);
+                UNROLL_FOR (int n = 0; n < rows; n++) {
+                    doubles v = WIDEN_FEW(AT(few, a + SU_CLUSTER_ROWS * n));
+                    sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
+                }
+            }
+}
+
 static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const float *A, const double *S, double *out)
 {
     for (int64_t k = 0; k < stride; k += GATHER_ROWS) {
         doubles sum[3][GATHER_ROWS];
-        int64_t rows = K - k < GATHER_ROWS ? K - k : GATHER_ROWS;
         UNROLL_FOR (int i = 0; i < 3; i++)
             UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) sum[i][n] = (doubles){0};
-        if (rows == GATHER_ROWS)
-            for (int64_t p = 0; p < panels; p++)
-                UNROLL_FOR (int part = 0; part < PARTS; part++)
-                    UNROLL_FOR (int j = 0; j < 3; j++) {
-                        const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
-                        const float *a = A + SU_CLUSTER_ROWS * (p * K + k) + 8 * j + part * DOUBLES;
-                        doubles s0 = AT(doubles, s), s1 = AT(doubles, s + SU_CLUSTER_ROWS),
-                                s2 = AT(doubles, s + 2 * SU_CLUSTER_ROWS);
-                        UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) {
-                            doubles v = WIDEN_FEW(AT(few, a + SU_CLUSTER_ROWS * n));
-                            sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
-                        }
-                    }
-        else if (rows > 0) /* the last ones: as many as are there */
-            for (int64_t n = 0; n < rows; n++)
-                for (int64_t p = 0; p < panels; p++)
-                    for (int part = 0; part < PARTS; part++)
-                        for (int j = 0; j < 3; j++) {
-                            const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
-                            doubles v =
-                                WIDEN_FEW(AT(few, A + SU_CLUSTER_ROWS * (p * K + k + n) + 8 * j + part * DOUBLES));
-                            sum[0][n] += AT(doubles, s) * v, sum[1][n] += AT(doubles, s + SU_CLUSTER_ROWS) * v,
-                                sum[2][n] += AT(doubles, s + 2 * SU_CLUSTER_ROWS) * v;
-                        }
+        if (k + GATHER_ROWS <= K)
+            gather_rows(GATHER_ROWS, panels, K, A + SU_CLUSTER_ROWS * k, S, sum);
+        else /* the last ones: as many as are there */
+            for (int64_t n = 0; k + n < K; n++)
+                gather_rows(1, panels, K, A + SU_CLUSTER_ROWS * (k + n), S, (doubles(*)[GATHER_ROWS]) & sum[0][n]);
 #if defined(SU_AVX512)
         UNROLL_FOR (int i = 0; i < 3; i++) sum_lanes(sum[i], (v8 *)(out + i * stride + k));
 #else

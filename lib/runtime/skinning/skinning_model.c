@@ -53,7 +53,7 @@ static void orthonormalize(su_skinning_model *m, const double *M, double *MT)
         for (int64_t b = 0; b < n; b++) row[b] /= sqrt(square), times[b] /= sqrt(square);
         m->K++;
     }
-    m->stride = (m->K + 7) / 8 * 8;
+    m->stride = su_padded(m->K);
 }
 
 void su_skinning_transform(const su_skinning_model *m, int64_t columns, const double *in, double *out)
@@ -186,10 +186,10 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     m->neutral_rest = rest && strcmp(rest, "neutral") == 0;
     for (int64_t i = 0; i < source->c; i++)
         if (source->cluster[i] >= m->clusters) m->clusters = source->cluster[i] + 1;
-    m->panels = (m->clusters + 7) / 8;
+    m->panels = su_padded(m->clusters) / SU_LANES;
     m->frame = su_skinning_frame_of(source), m->diagonal = 2 * m->frame.length;
     SU_GO(check_materials(source, err));
-    int64_t rows = m->rows, most = (rows + 7) / 8 * 8, square = most * most;
+    int64_t rows = m->rows, most = su_padded(rows), square = most * most;
     SU_GO(SU_TAKE_ALL(&m->arena, "the model", err, SU_WANT(m->A, SU_CLUSTER_ROWS * m->panels * rows),
                       SU_WANT(m->vmu, 8 * m->panels), SU_WANT(m->vlambda, 8 * m->panels), SU_WANT(m->T, rows * rows),
                       SU_WANT(m->stiffness, square), SU_WANT(m->remainder, square), SU_WANT(m->weight, most),

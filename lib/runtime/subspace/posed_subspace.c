@@ -338,7 +338,7 @@ static void release(void *self)
 static int64_t room(layout *at, int64_t count)
 {
     int64_t begin = at->end;
-    at->end += (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; /* each array aligned for vectors */
+    at->end += su_padded(count); /* each array aligned for vectors */
     return begin;
 }
 
