@@ -4,7 +4,6 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SU_KERNEL_SET su_kernel_set_base

@@ -1,5 +1,18 @@
 /* All groups of kernels for one instruction set. Included once by each kernels_<set>.c, which has set SU_KERNEL_SET
- * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512, TILE_I, TILE_J and GROUPS. */
+ * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512 with SU_TARGET, what the compiler
+ * may use of the processor, TILE_I, TILE_J and GROUPS. */
+
+#define SU_PRAGMA(text) _Pragma(#text)
+#define SU_FOR_TARGET(push) SU_PRAGMA(push)
+#if defined(SU_TARGET) && defined(__clang__)
+SU_FOR_TARGET(clang attribute push(__attribute__((target(SU_TARGET))), apply_to = function))
+#elif defined(SU_TARGET)
+#pragma GCC push_options
+SU_FOR_TARGET(GCC target(SU_TARGET))
+#if defined(SU_AVX512)
+#pragma GCC target("prefer-vector-width=512")
+#endif
+#endif
 
 #include "runtime/kernels/kernels_vector.h"
 
@@ -25,3 +38,9 @@ const su_kernel_set SU_KERNEL_SET = {
     .frames = {OWN(combine), OWN(combine_one), OWN(weigh), OWN(weigh_one), OWN(turn), OWN(separate), OWN(embed)},
     .clusters = {OWN(name), .gradients = cluster_gradients, .gather = cluster_gather, .rotations = cluster_rotations,
                  .corotational = cluster_corotational, .triple = cluster_triple}};
+
+#if defined(SU_TARGET) && defined(__clang__)
+#pragma clang attribute pop
+#elif defined(SU_TARGET)
+#pragma GCC pop_options
+#endif
