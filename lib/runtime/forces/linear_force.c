@@ -2,8 +2,6 @@
 
 #include "runtime/kernels/kernels.h"
 
-#include <string.h>
-
 enum { ROWS = 8 };
 
 int64_t su_linear_entries(int64_t size, int64_t lead)

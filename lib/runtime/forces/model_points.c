@@ -25,11 +25,16 @@ static bool same_panel(const su_member *a, const su_member *b)
 /* What memory is wanted for. */
 static const char purpose[] = "the run-time model";
 
+static bool has_region(const su_member *member, int64_t region)
+{
+    return member->bits[region / 64] >> (region % 64) & 1;
+}
+
 static int64_t columns_of(const su_reduced_basis *basis, const su_member *member)
 {
     int64_t columns = 0;
     for (int64_t g = 0; g < basis->d; g++)
-        if (member->bits[g / 64] >> (g % 64) & 1) columns += basis->first_mode[g + 1] - basis->first_mode[g];
+        if (has_region(member, g)) columns += su_region_modes(basis, g);
     return columns;
 }
 
@@ -54,15 +59,13 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
         *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_padded(columns)};
         SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(panel->regions, model->basis.d),
                            SU_WANT(panel->modes, panel->stride)));
-
-        for (int32_t g = 0; g < model->basis.d; g++)
-            if (sorted[k].bits[g / 64] >> (g % 64) & 1) panel->regions[panel->region_count++] = g;
-
         int64_t column = 0;
-        for (int64_t i = 0; i < panel->region_count; i++)
-            for (int64_t k2 = model->basis.first_mode[panel->regions[i]];
-                 k2 < model->basis.first_mode[panel->regions[i] + 1]; k2++)
-                panel->modes[column++] = (int32_t)k2;
+        for (int32_t g = 0; g < model->basis.d; g++) {
+            if (!has_region(sorted + k, g)) continue;
+            panel->regions[panel->region_count++] = g;
+            for (int64_t mode = model->basis.first_mode[g]; mode < model->basis.first_mode[g + 1]; mode++)
+                panel->modes[column++] = (int32_t)mode;
+        }
         while (column < panel->stride) panel->modes[column++] = (int32_t)model->r;
     }
     for (int64_t p = 0; p < *panels; p++) {

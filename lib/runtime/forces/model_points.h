@@ -7,7 +7,6 @@
 #include "runtime/subspace/packed_model.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* A point or tet on its way into a panel, with the set of its regions. */

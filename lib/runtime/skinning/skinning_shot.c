@@ -146,7 +146,7 @@ void su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double 
         if (!(h[k] > 0)) continue;
         for (int i = 0; i < 2; i++) {
             sample(of, k - i, i ? 1 - h[k] / frame_seconds : 0, own, Q[i], c[i]);
-            su_skinning_rig_rest(&of->rig, own, x[i]);
+            su_rest_shape_evaluate(&of->rig.shape, source->n, NULL, own->skin, own->w, x[i]);
         }
         for (int64_t v = 0; v < source->n; v++) {
             double a[3], b[3], square = 0;

@@ -5,7 +5,6 @@
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,7 +302,7 @@ typedef struct row_places {
 static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places,
                                 su_pose_work *work, int64_t *at)
 {
-    const su_panel *panel = model->points.panel + model->points.panel_of[point];
+    const su_panel *panel = su_panel_of(&model->points, point);
     int64_t size = 3 * panel->stride, nth = point - panel->first;
     float *const *rows = point < model->points.kept ? places->kept : places->rooms;
     *at = point < model->points.kept ? 3 * panel->offset + nth * size
@@ -358,7 +357,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 what.R[c] = NULL;
                 if (point >= model->points.count) continue;
                 what.rows[c] = blend_rows(model, count, point, &places, work, &what.at[c]);
-                const su_panel *own = model->points.panel + model->points.panel_of[point];
+                const su_panel *own = su_panel_of(&model->points, point);
                 what.R[c] = work->rotation + SU_TURN_WIDE * point;
                 what.row_stride[c] = own->stride;
                 what.same[c] = own->region_count == panel->region_count; /* a tet's regions are all of its corners' */

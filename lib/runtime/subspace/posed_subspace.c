@@ -274,7 +274,7 @@ static void add_force(void *self, const void *instant, int64_t point, double fac
     double z[3] = {0};
     for (int c = 0; c < 3; c++)
         for (int b = 0; b < 3; b++) z[b] += factor * pose->rotation[(3 * c + b) * kept + point] * f[c];
-    const su_panel *panel = model->points.panel + model->points.panel_of[point];
+    const su_panel *panel = su_panel_of(&model->points, point);
     memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
     model->kernels->rows_combine(3, panel->stride, rows_of(pose, panel, point), z, p->gathered);
     su_panel_scatter(panel, p->gathered, out);
@@ -303,7 +303,7 @@ static void places(void *self, const void *instant, const double *q, const doubl
     int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
     for (int64_t k = 0, end; k < count; k = end) {
         int64_t first = chosen[k];
-        const su_panel *panel = first < model->points.kept ? model->points.panel + model->points.panel_of[first] : NULL;
+        const su_panel *panel = first < model->points.kept ? su_panel_of(&model->points, first) : NULL;
         for (end = k + 1;
              end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
             end++;
