@@ -6,6 +6,15 @@
 
 #define LOAD_F(p) WIDEN(AT(f8, p))
 
+/* As many of eight numbers as are meant, or all. */
+INLINE void store_some(int64_t count, const v8 *from, double *out)
+{
+    if (count >= 8)
+        AT(v8u, out) = *from;
+    else
+        memcpy(out, from, (size_t)count * sizeof *out);
+}
+
 static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
 {
     for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
@@ -16,10 +25,7 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
             UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(AT(few, A + i * stride + j)) * at;
         }
         sum_doubles(sum, &result);
-        if (rows - k >= 8)
-            AT(v8u, out + k) = result;
-        else
-            memcpy(out + k, &result, (size_t)(rows - k) * sizeof *out);
+        store_some(rows - k, &result, out + k);
     }
 }
 
@@ -42,10 +48,7 @@ static void rows_times_float(int64_t rows, int64_t stride, const float *A, const
 #endif
         sum_floats(sum, &result);
         v8 all = WIDEN(result);
-        if (rows - k >= 8)
-            AT(v8u, out + k) = all;
-        else
-            memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
+        store_some(rows - k, &all, out + k);
     }
 }
 
@@ -120,34 +123,30 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
 
 /* ---- products ---- */
 
-/* C (TILE_I rows from C, `vectors` of doubles wide, lead) += sign * sum_k A[k][0..TILE_I) W[k][0..], both with row
- * stride. */
-INLINE void product_tile(int64_t depth, int64_t stride, const double *A, const double *W, int64_t lead, double *C,
-                         int vectors, double sign)
+/* C (TILE_I rows, `vectors` of doubles wide) -= sum over k < depth of A[k][0..TILE_I) W[k][0..], rows `lead` apart. */
+INLINE void product_tile(int vectors, int64_t depth, int64_t lead, const double *A, const double *W, double *C)
 {
     doubles sum[TILE_I][TILE_J] = {{{0}}};
-    for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
+    for (int64_t k = 0; k < depth; k++, A += lead, W += lead) {
         doubles w[TILE_J];
         UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = AT(doubles, W + DOUBLES * j);
         UNROLL_FOR (int i = 0; i < TILE_I; i++)
             UNROLL_FOR (int j = 0; j < vectors; j++) sum[i][j] += A[i] * w[j];
     }
     UNROLL_FOR (int i = 0; i < TILE_I; i++)
-        UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, C + i * lead + DOUBLES * j) += sign * sum[i][j];
+        UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, C + i * lead + DOUBLES * j) -= sum[i][j];
 }
 
-/* 8 rows of C from block row ib, columns from block jb to the end (blocks of 8). */
-INLINE void product_row(int64_t depth, int64_t stride, const double *A, const double *W, int64_t jb, int64_t blocks,
-                        int64_t lead, double *C, double sign)
+/* Rows first .. first + 7 of the matrix less the products of those above, columns from `first` to the end. */
+INLINE void product_row(int64_t first, int64_t end, int64_t lead, double *A)
 {
-    const int64_t end = 8 * blocks;
-    for (int i = 0; i < 8; i += TILE_I) {
-        int64_t j = 8 * jb;
+    for (int64_t i = first; i < first + 8; i += TILE_I) {
+        int64_t j = first;
         for (; TILE_J >= 3 && j + 3 * DOUBLES <= end; j += 3 * DOUBLES)
-            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 3, sign);
+            product_tile(3, first, lead, A + i, A + j, A + i * lead + j);
         for (; TILE_J >= 2 && j + 2 * DOUBLES <= end; j += 2 * DOUBLES)
-            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 2, sign);
-        for (; j < end; j += DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 1, sign);
+            product_tile(2, first, lead, A + i, A + j, A + i * lead + j);
+        for (; j < end; j += DOUBLES) product_tile(1, first, lead, A + i, A + j, A + i * lead + j);
     }
 }
 
@@ -307,7 +306,7 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
     int64_t blocks = size / 8;
     for (int64_t ib = 0; ib < blocks; ib++) {
         double *rows = A + 8 * ib * lead;
-        product_row(8 * ib, lead, A + 8 * ib, A, ib, blocks, lead, rows, -1.0);
+        product_row(8 * ib, size, lead, A);
         doubles diagonal[8][PARTS];
         UNROLL_FOR (int i = 0; i < 8; i++)
             UNROLL_FOR (int p = 0; p < PARTS; p++) diagonal[i][p] = AT(doubles, rows + i * lead + 8 * ib + DOUBLES * p);
