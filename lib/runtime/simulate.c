@@ -285,14 +285,8 @@ su_status su_simulation_rewind(su_simulation *s, su_error *err)
 
 /* ---- the run ---- */
 
-/* Weights of the instants one and two before. */
-static void older_blends(const su_simulation *s, const su_instant_bank *of, int64_t i, const su_blend *older[2])
-{
-    for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->blends[i - 1 - k] : &s->trail[k - i];
-}
-
-/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; `finish` ends them, SU_FRAMES at a
- * time. */
+/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; su_pose_finish ends them, SU_FRAMES at
+ * a time. */
 typedef struct posing {
     su_pose_input *inputs;
     su_pose_work *work;
@@ -312,15 +306,11 @@ static void prepare(su_simulation *s, const su_instant_bank *coming, int64_t fir
         sample(s, at.frame, fraction, p->inputs + i);
         instants[i] = (su_shot_instant){at.frame, fraction, p->inputs[i].p};
         p->blends[i] = coming->blends + first + i;
-        older_blends(s, coming, first + i, p->older[i]);
+        for (int64_t k = 0; k < 2; k++) /* weights of the instants one and two before */
+            p->older[i][k] = first + i > k ? coming->blends + first + i - 1 - k : s->trail + k - first - i;
     }
     su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, &s->window, p->count, instants, p->work->moved);
     su_pose_prepare(s->model, p->count, p->inputs, p->blends, p->older, p->work);
-}
-
-static void finish(const su_simulation *s, posing *p, int64_t first, su_pose *poses)
-{
-    su_pose_finish(s->model, first, p->inputs, p->blends, p->older, p->work, poses);
 }
 
 /* The pose parts of up to SU_POSE_FRAMES instants from `first`. */
@@ -329,7 +319,8 @@ static void make_poses(su_simulation *s, su_instant_bank *coming, int64_t first)
     double started = su_seconds();
     posing p;
     prepare(s, coming, first, omp_get_thread_num(), &p);
-    for (int64_t k = 0; k < p.count; k += SU_FRAMES) finish(s, &p, k, coming->poses + first + k);
+    for (int64_t k = 0; k < p.count; k += SU_FRAMES)
+        su_pose_finish(s->model, k, p.inputs, p.blends, p.older, p.work, coming->poses + first + k);
     coming->seconds[first] = su_seconds() - started;
 }
 
@@ -371,7 +362,7 @@ static void pose_and_step(su_simulation *s, su_instant_bank *coming)
         posing p;
         prepare(s, coming, first, 0, &p); /* the caller may be one of many threads */
         for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
-            finish(s, &p, k, few);
+            su_pose_finish(s->model, k, p.inputs, p.blends, p.older, p.work, few);
             double stepping = su_seconds(), probes = s->driver.counts.pose_seconds;
             for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++)
                 step_instant(s, coming->plan[first + i].at, few + i - k);

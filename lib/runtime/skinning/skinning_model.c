@@ -232,9 +232,6 @@ done:
     return status;
 }
 
-/* Panels whose marks stand on the stack at a time. */
-enum { SOME_PANELS = 64 };
-
 /* What the iteration over lanes did not finish, one after the other. */
 static void finish_rotations(const double *F, double *R, uint8_t hard)
 {
@@ -249,12 +246,9 @@ static void finish_rotations(const double *F, double *R, uint8_t hard)
 
 void su_skinning_rotations(const su_skinning_model *model, const double *F, double *R)
 {
-    uint8_t hard[SOME_PANELS];
-    for (int64_t p = 0; p < model->panels; p += SOME_PANELS) {
-        int64_t count = model->panels - p < SOME_PANELS ? model->panels - p : SOME_PANELS;
-        model->kernels->rotations(count, F + SU_CLUSTER_MATRICES * p, R + SU_CLUSTER_MATRICES * p, hard);
-        for (int64_t k = 0; k < count; k++)
-            if (hard[k])
-                finish_rotations(F + SU_CLUSTER_MATRICES * (p + k), R + SU_CLUSTER_MATRICES * (p + k), hard[k]);
+    for (int64_t p = 0; p < model->panels; p++, F += SU_CLUSTER_MATRICES, R += SU_CLUSTER_MATRICES) {
+        uint8_t hard;
+        model->kernels->rotations(1, F, R, &hard);
+        if (hard) finish_rotations(F, R, hard);
     }
 }

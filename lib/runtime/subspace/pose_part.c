@@ -125,16 +125,13 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
 {
     su_rig_weights(&model->rig, p, blend->w);
     su_positive_weights(model->m, blend->w, blend->positive);
-    if (model->bases == 1) {
+    if (model->bases == 1)
         blend->b[0] = 1;
-        su_reduced_basis_scale(&model->basis, NULL, blend->scale);
-    } else {
-        if (model->basis.interpolation == SU_LINEAR)
-            memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
-        else
-            su_rig_basis_weights(&model->rig, p, blend->w, blend->b);
-        su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
-    }
+    else if (model->basis.interpolation == SU_LINEAR)
+        memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
+    else
+        su_rig_basis_weights(&model->rig, p, blend->w, blend->b);
+    su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
     blend->serial = serial;
 }
 
@@ -403,10 +400,6 @@ void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su
                    float *blocks)
 {
     int64_t m = model->bases;
-    if (model->gram.fixed) {
-        memcpy(blocks, model->gram.fixed, (size_t)model->gram.entries * sizeof *blocks);
-        return;
-    }
     su_gram_block block = {.frames = 1,
                            .m = m,
                            .left = lanes,

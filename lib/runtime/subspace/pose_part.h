@@ -105,8 +105,8 @@ void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pos
 
 /* out (lead) = blocks times q (lead); padded (region_offset[d]) is scratch. */
 void su_gram_times(const su_runtime_model *model, const float *blocks, const double *q, double *padded, double *out);
-/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still, to the same bits as in a su_pose. lanes
- * (16 m): scratch. */
+/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still, to the same bits as in a su_pose; of
+ * models with several bases. lanes (16 m): scratch. */
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes,
                    float *blocks);
 

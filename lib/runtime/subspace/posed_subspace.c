@@ -76,7 +76,7 @@ static void mixed_times(posed *p, const su_pose *pose, const su_blend *own, int 
 {
     const float *blocks = pose->mixed[k];
     su_blend blend = blend_at(p, state->subspace);
-    if (pose->follows[k] == 0 || pose->follows[k] != blend.serial) {
+    if (!p->model->gram.fixed && (pose->follows[k] == 0 || pose->follows[k] != blend.serial)) {
         su_gram_blend(p->model, own, &blend, p->blend_lanes, p->blocks);
         blocks = p->blocks;
     }
