@@ -321,14 +321,8 @@ static su_status pack_linear(const su_model *source, su_runtime_model *model, su
     return SU_OK;
 }
 
-su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, su_runtime_model *out,
-                                  su_error *err)
-{
-    return su_runtime_model_create_with(source, interpolation, 0, NULL, out, err);
-}
-
-su_status su_runtime_model_create_with(const su_model *source, su_interpolation interpolation, int64_t count,
-                                       const int32_t *extra, su_runtime_model *out, su_error *err)
+su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, int64_t count,
+                                  const int32_t *extra, su_runtime_model *out, su_error *err)
 {
     memset(out, 0, sizeof *out);
     out->points.extra = count;

@@ -104,9 +104,8 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
     if (r->pairs.v > 0 && r->pairs.vertices[r->pairs.v - 1] >= file->n)
         return su_fail(err, SU_INPUT, "the contact is of other flesh than the model");
     if (options->contact_count <= 0)
-        return skinned
-                   ? SU_OK
-                   : su_runtime_model_create_with(file, interpolation, r->pairs.v, r->pairs.vertices, &r->model, err);
+        return skinned ? SU_OK
+                       : su_runtime_model_create(file, interpolation, r->pairs.v, r->pairs.vertices, &r->model, err);
     r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
     const su_load_points points = {options->contact_count, options->contacts, file->nbar,   file->neutral,
                                    file->vertices,         file->b,           file->surface};
@@ -121,7 +120,7 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
         carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
     for (int64_t i = 0; i < r->pairs.v; i++) carrier[carriers + i] = r->pairs.vertices[i];
     return skinned ? SU_OK
-                   : su_runtime_model_create_with(file, interpolation, carriers + r->pairs.v, carrier, &r->model, err);
+                   : su_runtime_model_create(file, interpolation, carriers + r->pairs.v, carrier, &r->model, err);
 }
 
 static su_status open_self_contact(supple_runtime *r, su_error *err)
