@@ -8,15 +8,15 @@ static void cluster_gradients(int64_t panels, int64_t K, int64_t stride, const f
             doubles sum[9];
             const float *a = A + SU_CLUSTER_ROWS * p * K + part * DOUBLES;
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
-            UNROLL_FOR (int e = 0; e < 9; e++) sum[e] = start ? AT(doubles, start + at + 8 * e) : (doubles){0};
+            EACH_ENTRY (e) sum[e] = start ? AT(doubles, start + at + 8 * e) : (doubles){0};
             for (int64_t k = 0; k < K; k++, a += SU_CLUSTER_ROWS) {
-                doubles a0 = WIDEN_FEW(AT(few, a)), a1 = WIDEN_FEW(AT(few, a + 8)), a2 = WIDEN_FEW(AT(few, a + 16));
+                doubles a0 = WIDEN_AT(a), a1 = WIDEN_AT(a + 8), a2 = WIDEN_AT(a + 16);
                 UNROLL_FOR (int i = 0; i < 3; i++) {
                     double z = Z[i * stride + k];
                     sum[3 * i] += z * a0, sum[3 * i + 1] += z * a1, sum[3 * i + 2] += z * a2;
                 }
             }
-            UNROLL_FOR (int e = 0; e < 9; e++) AT(doubles, F + at + 8 * e) = sum[e];
+            EACH_ENTRY (e) AT(doubles, F + at + 8 * e) = sum[e];
         }
 }
 
@@ -39,7 +39,7 @@ INLINE void gather_rows(int rows, int64_t panels, int64_t K, const float *A, con
                 doubles s0 = AT(doubles, s), s1 = AT(doubles, s + SU_CLUSTER_ROWS),
                         s2 = AT(doubles, s + 2 * SU_CLUSTER_ROWS);
                 UNROLL_FOR (int n = 0; n < rows; n++) {
-                    doubles v = WIDEN_FEW(AT(few, a + SU_CLUSTER_ROWS * n));
+                    doubles v = WIDEN_AT(a + SU_CLUSTER_ROWS * n);
                     sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
                 }
             }
@@ -100,7 +100,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
             doubles f[9], r[9], s[9], c[9];
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             longs busy = {0};
-            UNROLL_FOR (int e = 0; e < 9; e++) f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
+            EACH_ENTRY (e) f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
             for (int step = 0; step < ROTATION_STEPS; step++) {
                 lanes_tmul(r, f, s);
                 doubles w0 = s[7] - s[5], w1 = s[2] - s[6], w2 = s[3] - s[1], trace = s[0] + s[4] + s[8];
@@ -128,14 +128,14 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
                 c[1] = h * v0 * v1 - g * v2, c[3] = h * v0 * v1 + g * v2, c[2] = h * v0 * v2 + g * v1,
                 c[6] = h * v0 * v2 - g * v1, c[5] = h * v1 * v2 - g * v0, c[7] = h * v1 * v2 + g * v0;
                 lanes_mul(r, c, s);
-                UNROLL_FOR (int e = 0; e < 9; e++) r[e] = s[e];
+                EACH_ENTRY (e) r[e] = s[e];
                 masks left = (masks)busy;
                 if (!ANY_LANE(left)) break;
             }
             lanes_tmul(r, r, s); /* rounding out of it: R (3 - R'R) / 2 */
-            UNROLL_FOR (int e = 0; e < 9; e++) s[e] = (e % 4 == 0 ? 1.5 : 0) - 0.5 * s[e];
+            EACH_ENTRY (e) s[e] = (e % 4 == 0 ? 1.5 : 0) - 0.5 * s[e];
             lanes_mul(r, s, c);
-            UNROLL_FOR (int e = 0; e < 9; e++) AT(doubles, R + at + 8 * e) = c[e];
+            EACH_ENTRY (e) AT(doubles, R + at + 8 * e) = c[e];
             UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++)
                 if (busy[lane] || !(c[0][lane] <= 2)) bits |= (uint8_t)(1 << (part * DOUBLES + lane));
         }
@@ -153,14 +153,13 @@ static double cluster_corotational(int64_t panels, const double *vmu, const doub
             doubles mu = AT(doubles, vmu + 8 * p + part * DOUBLES),
                     lambda = AT(doubles, vlambda + 8 * p + part * DOUBLES);
             doubles trace = {0}, square = {0}, f[9], r[9];
-            UNROLL_FOR (int e = 0; e < 9; e++) {
+            EACH_ENTRY (e) {
                 f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
                 trace += f[e] * r[e], square += (f[e] - r[e]) * (f[e] - r[e]);
             }
             trace -= 3.0;
             energy += mu * square + 0.5 * lambda * trace * trace;
-            UNROLL_FOR (int e = 0; e < 9; e++)
-                AT(doubles, S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
+            EACH_ENTRY (e) AT(doubles, S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
         }
     double total = 0;
     for (int lane = 0; lane < DOUBLES; lane++) total += energy[lane];

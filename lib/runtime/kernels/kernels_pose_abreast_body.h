@@ -30,7 +30,7 @@ INLINE void abreast_B(const floats *rows, const float *R, int64_t stride, const 
             UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += WIDE(g, 3 * c + b) * turned;
         }
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) WIDE(B, k) = scale * sum[k];
+    EACH_ENTRY (k) WIDE(B, k) = scale * sum[k];
 }
 
 static void build_abreast(const su_abreast_rows *what)

@@ -141,7 +141,9 @@ static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const f
                     UNROLL_FOR (int half = 0; half < 2; half++) {
                         int lane = part + half * DOUBLES;
                         double *to = x[lane / 8];
-                        if (to) AT(doubles, to + 24 * v + 8 * c + lane % 8) = base[c] + WIDEN_FEW(HALF(sum[c], half));
+                        if (to)
+                            AT(doubles, to + SU_POINT_FRAMES * v + 8 * c + lane % 8) =
+                                base[c] + WIDEN_FEW(HALF(sum[c], half));
                     }
             if (near)
                 UNROLL_FOR (int c = 0; c < 3; c++)
@@ -168,7 +170,7 @@ INLINE void characteristic(const floats F[9], floats *square, floats *eight_det,
 {
     floats C[9], t = {0}, c = {0};
     COFACTORS(F, C);
-    UNROLL_FOR (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
+    EACH_ENTRY (k) t += F[k] * F[k], c += C[k] * C[k];
     floats det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
     *flat = ~((det > 0) & (det * det > FLAT * t * t * t));
     *square = t;
@@ -285,7 +287,7 @@ INLINE void deformation(const su_ring *ring, int64_t point, const float *x, floa
             UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * edge;
         }
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) F[k] = sum[k];
+    EACH_ENTRY (k) F[k] = sum[k];
 }
 
 /* Rotation matrices from quaternions, made of unit length to the last bit; entries of R are sixteen apart. */
@@ -296,7 +298,7 @@ INLINE void rotation_of(const floats q[4], float *R)
     out[0] = 1 - 2 * (b * b + c * c), out[1] = 2 * (a * b - w * c), out[2] = 2 * (a * c + w * b);
     out[3] = 2 * (a * b + w * c), out[4] = 1 - 2 * (a * a + c * c), out[5] = 2 * (b * c - w * a);
     out[6] = 2 * (a * c - w * b), out[7] = 2 * (b * c + w * a), out[8] = 1 - 2 * (a * a + b * b);
-    UNROLL_FOR (int i = 0; i < 9; i++) WIDE(R, i) = out[i];
+    EACH_ENTRY (i) WIDE(R, i) = out[i];
 }
 
 /* The mean of the nodes' gradients at a point. */
@@ -305,9 +307,9 @@ INLINE void node_mean(const su_node_rows *rows, int64_t point, const float *G, f
     floats sum[9] = {{0}};
     for (int32_t j = rows->start[point]; j < rows->start[point + 1]; j++) {
         const float *node = G + SU_TURN_WIDE * (int64_t)rows->node[j];
-        UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += rows->weight[j] * WIDE(node, k);
+        EACH_ENTRY (k) sum[k] += rows->weight[j] * WIDE(node, k);
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) F[k] = sum[k];
+    EACH_ENTRY (k) F[k] = sum[k];
 }
 
 /* Of a ring's points, or where rows are given of theirs. */
@@ -369,7 +371,7 @@ static void gradients(int64_t frames, const su_ring *nodes, const float *x, floa
                     UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * here;
                 }
             }
-            UNROLL_FOR (int i = 0; i < 9; i++) WIDE(G + SU_TURN_WIDE * k + part, i) = sum[i];
+            EACH_ENTRY (i) WIDE(G + SU_TURN_WIDE * k + part, i) = sum[i];
         }
 }
 
@@ -383,8 +385,8 @@ static void shapes(int64_t count, const int32_t *corner, const double *neutral_i
         v8 E[9], C[9], *g = (v8 *)gradient;
         UNROLL_FOR (int a = 0; a < 3; a++)
             UNROLL_FOR (int c = 0; c < 3; c++)
-                E[3 * a + c] =
-                    AT(v8, x + 24 * (int64_t)corner[c + 1] + 8 * a) - AT(v8, x + 24 * (int64_t)corner[0] + 8 * a);
+                E[3 * a + c] = AT(v8, x + SU_POINT_FRAMES * (int64_t)corner[c + 1] + 8 * a) -
+                               AT(v8, x + SU_POINT_FRAMES * (int64_t)corner[0] + 8 * a);
         COFACTORS(E, C);
         v8 det = E[0] * C[0] + E[1] * C[1] + E[2] * C[2];
         m8 flat = ~(det * su_det3(neutral_inverse) >= SU_COLLAPSED);
@@ -411,7 +413,7 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
     for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += SU_GRADIENT_FRAMES) {
         f8 R[9], S[6], away = {0};
         v8 *g = (v8 *)gradient;
-        UNROLL_FOR (int i = 0; i < 9; i++) {
+        EACH_ENTRY (i) {
             R[i] = AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[0] + 16 * i) +
                    AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[1] + 16 * i) +
                    AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[2] + 16 * i) +
@@ -468,14 +470,14 @@ static void world(int64_t count, const int32_t *point, const float *rotation, co
                   const double *c, double *turn, double *out)
 {
     for (int64_t k = 0; k < count; k++) {
-        const v8 *at = (const v8 *)(x + 24 * (int64_t)point[k]), *q = (const v8 *)Q;
+        const v8 *at = (const v8 *)(x + SU_POINT_FRAMES * (int64_t)point[k]), *q = (const v8 *)Q;
         v8 R[9];
-        UNROLL_FOR (int a = 0; a < 9; a++) R[a] = WIDEN(AT(f8, rotation + SU_TURN_WIDE * (int64_t)point[k] + 16 * a));
+        EACH_ENTRY (a) R[a] = WIDEN(AT(f8, rotation + SU_TURN_WIDE * (int64_t)point[k] + 16 * a));
         UNROLL_FOR (int a = 0; a < 3; a++) {
             UNROLL_FOR (int b = 0; b < 3; b++)
                 AT(v8, turn + SU_TURN_FRAMES * k + 8 * (3 * a + b)) =
                     q[3 * a] * R[b] + q[3 * a + 1] * R[3 + b] + q[3 * a + 2] * R[6 + b];
-            AT(v8, out + 24 * k + 8 * a) =
+            AT(v8, out + SU_POINT_FRAMES * k + 8 * a) =
                 AT(v8, c + 8 * a) + (q[3 * a] * at[0] + q[3 * a + 1] * at[1] + q[3 * a + 2] * at[2]);
         }
     }
@@ -539,14 +541,15 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
                 UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                               \
             }                                                                                                          \
         }                                                                                                              \
-        UNROLL_FOR (int a = 0; a < 9; a++) AT(type##_u, B + a * stride + j) = sum[a];                                  \
+        EACH_ENTRY (a) AT(type##_u, B + a * stride + j) = sum[a];                                                      \
     } while (0)
 
 static void build_B(const su_tet_rows *what)
 {
     float gradient[4][3][8] __attribute__((aligned(32)));
     UNROLL_FOR (int c = 0; c < 4; c++)
-        UNROLL_FOR (int k = 0; k < 3; k++) AT(f8, gradient[c][k]) = NARROW(AT(v8, what->gradient + 24 * c + 8 * k));
+        UNROLL_FOR (int k = 0; k < 3; k++)
+            AT(f8, gradient[c][k]) = NARROW(AT(v8, what->gradient + SU_POINT_FRAMES * c + 8 * k));
     const int64_t frames = what->frames,
                   stride = what->stride; /* stores might change what they are read from, for the compiler */
     for (int64_t f = 0; f < frames; f++) {

@@ -22,7 +22,7 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
         v8 result;
         for (int64_t j = 0; j < stride; j += DOUBLES) {
             doubles at = AT(doubles, x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(AT(few, A + i * stride + j)) * at;
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_AT(A + i * stride + j) * at;
         }
         sum_doubles(sum, &result);
         store_some(rows - k, &result, out + k);
@@ -57,7 +57,7 @@ INLINE void combine_columns(int vectors, int64_t rows, int64_t stride, const flo
     doubles all[3];
     UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = AT(doubles, sum + DOUBLES * n);
     for (int64_t k = 0; k < rows; k++, A += stride)
-        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(AT(few, A + DOUBLES * n));
+        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_AT(A + DOUBLES * n);
     UNROLL_FOR (int n = 0; n < vectors; n++) AT(doubles, sum + DOUBLES * n) = all[n];
 }
 
@@ -84,7 +84,7 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
         const int32_t *at = base + e;
         const v8 *G = (const v8 *)(strain + 9 * e);
         v8 g[9], C[9], first[3], own[3], moved[3];
-        UNROLL_FOR (int i = 0; i < 9; i++) g[i] = AT(v8, gradient + (3 + i) * count + e);
+        EACH_ENTRY (i) g[i] = AT(v8, gradient + (3 + i) * count + e);
         UNROLL_FOR (int a = 0; a < 3; a++) {
             const double *s = still + a * kept;
             own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
@@ -117,7 +117,7 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
                 UNROLL_FOR (int b = 0; b < 3; b++)
                     out[3 * a + b] += moved[a] * AT(v8, gradient + (3 * c + b) * count + e);
         }
-        UNROLL_FOR (int a = 0; a < 9; a++) AT(v8, strain + 9 * e + 8 * a) = out[a];
+        EACH_ENTRY (a) AT(v8, strain + 9 * e + 8 * a) = out[a];
     }
 }
 
@@ -210,11 +210,11 @@ INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float 
 {
     floats b[9][2];
     __asm__("" : "+r"(D)); /* entries are read where they are used; kept over a loop they would fill the stack */
-    UNROLL_FOR (int i = 0; i < 9; i++)
+    EACH_ENTRY (i)
         UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = AT(floats_u, B + i * stride + j + n * FLOATS);
     UNROLL_FOR (int i = 0; i < 9; i += 3) {
         floats w[3][2];
-        UNROLL_FOR (int k = 0; k < 9; k++)
+        EACH_ENTRY (k)
             UNROLL_FOR (int a = 0; a < 3; a++)
                 UNROLL_FOR (int n = 0; n < vectors; n++)
                     w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n];
@@ -234,7 +234,7 @@ INLINE void element_product(int64_t stride, const float *B, const float *D, floa
     else
         for (int64_t i = 0; i < 9; i++) {
             f8 sum = {0};
-            UNROLL_FOR (int k = 0; k < 9; k++) sum += D[16 * UPPER(i, k)] * AT(f8, B + k * stride);
+            EACH_ENTRY (k) sum += D[16 * UPPER(i, k)] * AT(f8, B + k * stride);
             AT(f8, W + i * stride) = sum;
         }
 }
@@ -247,9 +247,9 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
     UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = AT(doubles, force + DOUBLES * j);
     for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
         const double *at = t + su_strain_at(e);
-        UNROLL_FOR (int i = 0; i < 9; i++)
+        EACH_ENTRY (i)
             UNROLL_FOR (int j = 0; j < vectors; j++) {
-                doubles b = WIDEN_FEW(AT(few, B + i * stride + DOUBLES * j));
+                doubles b = WIDEN_AT(B + i * stride + DOUBLES * j);
                 if (i % 2 == 0)
                     even[j] += at[8 * i] * b;
                 else

@@ -82,9 +82,14 @@ enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / size
 #define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 #endif
 
+/* Of a 3 x 3 matrix. */
+#define EACH_ENTRY(k) UNROLL_FOR (int k = 0; k < 9; k++)
+
 /* The vector that stands at p; entry i from p on of what stands sixteen floats apart. */
 #define AT(vector, p) (*(vector *)(p))
 #define WIDE(p, i) AT(floats, (p) + 16 * (i))
+/* As many floats from p on as doubles, widened. */
+#define WIDEN_AT(p) WIDEN_FEW(AT(few, p))
 
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
 #define SPLAT(x) ((v8){(x), (x), (x), (x), (x), (x), (x), (x)})
