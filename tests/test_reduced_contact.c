@@ -131,7 +131,7 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
     }
     double *q = malloc((size_t)(FRAMES * f->r.model.r) * sizeof *q);
     memcpy(q, out->q, (size_t)(FRAMES * f->r.model.r) * sizeof *q);
-    if (counts && !none) *counts = sets ? *su_trained_pairs_counts(&contact) : *su_all_pairs_counts(&contact);
+    if (counts && !none) *counts = *contact.counts;
     su_simulation_free(sim);
     su_runtime_model_free(&few);
     return q;

@@ -131,7 +131,7 @@ static su_status settle(void *self, su_error *err)
 {
     su_simulation *s = self;
     su_gravity gravity = su_sim_gravity(&s->settings, s->to->Q);
-    if (su_stepper_settle(&s->stepper, s->to, &gravity, SU_SETTLE_SOLVES) == SU_STEP_OK) return SU_OK;
+    if (su_stepper_settle(&s->stepper, s->to, &gravity) == SU_STEP_OK) return SU_OK;
     return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
 }
 

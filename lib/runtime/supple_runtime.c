@@ -70,7 +70,7 @@ static void pose_basis(supple_runtime *r, const double *parameters, const double
     if (r->settings.gravity_mode ==
         SU_GRAVITY_RELATIVE) { /* as shots begin; where there is no rest, it starts at u = 0 */
         su_gravity gravity = su_sim_gravity(&r->settings, r->pose->Q);
-        su_stepper_settle(&r->stepper, r->pose, &gravity, SU_SETTLE_SOLVES);
+        su_stepper_settle(&r->stepper, r->pose, &gravity);
     }
 }
 

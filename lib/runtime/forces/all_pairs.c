@@ -114,6 +114,7 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     *out = (su_contact){.self = c,
                         .state_size = c->friction > 0 ? 3 * what->n : 0,
                         .state = c->before,
+                        .counts = &c->counts,
                         .keep = keep,
                         .prepare = prepare,
                         .evaluate = evaluate,
@@ -130,9 +131,4 @@ int64_t su_all_pairs_met(const su_contact *all, const su_contact_pair **pairs, s
     contact *c = all->self;
     *pairs = c->pairs, *points = &c->points, *y = c->y, *x = c->x;
     return c->count;
-}
-
-const su_reduced_contact_counts *su_all_pairs_counts(const su_contact *all)
-{
-    return &((const contact *)all->self)->counts;
 }

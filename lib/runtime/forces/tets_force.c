@@ -177,7 +177,7 @@ static double add_linear(tets *s, const double *q, double factor, double *force)
 {
     const su_runtime_model *model = s->model;
     memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
-    su_linear_times(model, model->linear, factor * s->stiffness, q, s->straight);
+    su_linear_times(model, factor * s->stiffness, q, s->straight);
     for (int64_t k = 0; force && k < model->r; k++) force[k] += s->straight[k];
     return 0.5 * su_dot(model->r, q, s->straight);
 }
@@ -260,7 +260,7 @@ static bool linearize(void *self, const void *instant, const double *from, doubl
     if (!A) return true;
     assemble(s, instant, s->carried_derivative, factor, A, out);
     if (!s->model->linear) return true;
-    su_linear_add(s->model, s->model->linear, factor * s->stiffness, A);
+    su_linear_add(s->model, factor * s->stiffness, A);
     add_linear(s, from, 1 - factor, out);
     return true;
 }
@@ -286,7 +286,7 @@ static void add_tangent(void *self, const void *instant, const su_force_at *at, 
 {
     tets *s = self;
     assemble(s, instant, s->derivative, 1, A, out);
-    if (s->model->linear) su_linear_add(s->model, s->model->linear, (1 + at->damping) * s->stiffness, A);
+    if (s->model->linear) su_linear_add(s->model, (1 + at->damping) * s->stiffness, A);
     if (out) linear_force(s, at, out);
 }
 

@@ -426,6 +426,7 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     *out = (su_contact){.self = c,
                         .state_size = c->friction > 0 ? 4 * v : 0,
                         .state = c->before,
+                        .counts = &c->counts,
                         .keep = keep,
                         .prepare = prepare,
                         .evaluate = evaluate,
@@ -438,11 +439,6 @@ done:
 void su_trained_pairs_set_friction(su_contact *trained, double friction)
 {
     ((contact *)trained->self)->friction = friction;
-}
-
-const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *trained)
-{
-    return &((const contact *)trained->self)->counts;
 }
 
 su_trained_pairs_now su_trained_pairs_state(const su_contact *trained)
