@@ -25,7 +25,6 @@ typedef struct tets {
     double *tile;             /* (widest,widest) */
     float *work;              /* of the tangent kernels */
     double *straight, *since; /* (lead) */
-    double *nowhere;          /* (3,tets_padded) zeros */
     su_arena arena;
 } tets;
 
@@ -316,8 +315,7 @@ static double largest_square(void *self, const double *a, const double *b)
     int64_t padded = s->model->tets.padded;
     double most = 0;
     for (int c = 0; c < 4; c++) {
-        double here =
-            s->model->kernels->largest_square(padded, a + 3 * c * padded, b ? b + 3 * c * padded : s->nowhere);
+        double here = s->model->kernels->largest_square(padded, a + 3 * c * padded, b ? b + 3 * c * padded : NULL);
         if (most < here || isnan(here)) most = here;
     }
     return most;
@@ -349,7 +347,7 @@ su_status su_tets_force_create(const su_runtime_model *model, double stiffness, 
         SU_WANT(s->derivative, derivatives), SU_WANT(s->irregular, padded / 8 + 1), SU_WANT(s->gathered, widest),
         SU_WANT(s->gathered_float, widest), SU_WANT(s->rows, 9 * most + SU_LANES), SU_WANT(s->tile, widest * widest),
         SU_WANT(s->work, by_rows > triangle ? by_rows : triangle), SU_WANT(s->straight, model->lead),
-        SU_WANT(s->since, model->lead), SU_WANT(s->nowhere, 3 * padded));
+        SU_WANT(s->since, model->lead));
     if (status != SU_OK) {
         release(s);
         return status;

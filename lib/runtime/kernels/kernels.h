@@ -104,7 +104,7 @@ typedef struct su_kernels {
     /* x = (U'U)^-1 x */
     void (*solve)(int64_t size, int64_t lead, const double *U, const double *inverse, double *x);
 
-    /* Largest |a - b|^2 of points by component (3,count). */
+    /* Largest |a - b|^2 of points by component (3,count); b NULL: 0. */
     double (*largest_square)(int64_t count, const double *a, const double *b);
     /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the
      * neutral pose. */

@@ -375,7 +375,8 @@ static double largest_square(int64_t count, const double *a, const double *b)
     for (int64_t k = 0; k < count; k += 8) {
         v8 square = {0};
         UNROLL_FOR (int c = 0; c < 3; c++) {
-            v8 d = AT(v8, a + c * count + k) - AT(v8, b + c * count + k);
+            v8 d = AT(v8, a + c * count + k);
+            if (b) d -= AT(v8, b + c * count + k);
             square += d * d;
         }
         most = WHERE((most < square) | (square != square), square, most); /* keeps what is not a number */

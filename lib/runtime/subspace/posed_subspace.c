@@ -28,7 +28,6 @@ typedef struct posed {
     double *held, *older; /* (lead) */
     double *acceleration; /* (3,inertia_padded) */
     double *z;            /* (3,inertia_padded) */
-    double *nowhere;      /* (3,kept_padded) zeros */
     float *blocks;        /* Gram blocks of an instant that follows another than its pose part took it to */
     float *blend_lanes;
     su_arena arena;
@@ -224,8 +223,7 @@ static void start_moving(void *self, const void *instant, const void *next, doub
 static double largest_square(void *self, const double *a, const double *b)
 {
     const posed *p = self;
-    return p->model->kernels->largest_square(p->model->points.kept_padded, a + p->at.still,
-                                             b ? b + p->at.still : p->nowhere);
+    return p->model->kernels->largest_square(p->model->points.kept_padded, a + p->at.still, b ? b + p->at.still : NULL);
 }
 
 /* Kinetic energy of U q and its coupling: |d(X + Q u)|^2 - |dX|^2, the quadratic part by Gram matrices, the rest by the
@@ -299,11 +297,12 @@ static void places(void *self, const void *instant, const double *q, const doubl
     const posed *p = self;
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
-    const double *still = state ? state + p->at.still : p->nowhere;
+    const double *still = state ? state + p->at.still : NULL;
     int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
     for (int64_t k = 0, end; k < count; k = end) {
         int64_t first = chosen[k];
-        const su_panel *panel = first < model->points.kept ? su_panel_of(&model->points, first) : NULL;
+        const su_panel *panel =
+            (q || state) && first < model->points.kept ? su_panel_of(&model->points, first) : NULL; /* if it moves */
         for (end = k + 1;
              end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
             end++;
@@ -367,8 +366,8 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
         SU_TAKE_ALL(&p->arena, "the subspace", err, SU_WANT(p->gathered, widest), SU_WANT(p->rows, 3 * most + SU_PANEL),
                     SU_WANT(p->padded, model->gram.region_offset[model->basis.d]), SU_WANT(p->held, model->lead),
                     SU_WANT(p->older, model->lead), SU_WANT(p->acceleration, 3 * model->inertia.padded),
-                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->nowhere, 3 * model->points.kept_padded),
-                    SU_WANT(p->blocks, model->gram.entries), SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
+                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->blocks, model->gram.entries),
+                    SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
     if (status != SU_OK) {
         release(p);
         return status;
