@@ -293,7 +293,7 @@ static void given_row(int k)
     su_runtime_model model;
     su_elastic body;
     su_error err = {0};
-    must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
+    must(su_runtime_model_create(&c.model, SU_COROTATED, 0, NULL, &model, &err), &err);
     must(su_elastic_of_fit(&body, &c.tet, &c.fit, SU_NEOHOOKEAN, &err), &err);
     reduced_times t = reduced_and_full(k, &what, &model);
     double projection = measure_projection(&c, &body);
@@ -320,7 +320,7 @@ static void trained_row(int k)
     trained_load(&t, &(trained_sizes){s->skin > 3000 ? s->skin : 3000, 6 * s->cells * s->cells * s->cells, s->m, s->r,
                                       s->regions, 0});
     subject what = {&t.tet, &t.fit, &t.model, &t.anim, t.shot, t.substeps};
-    must(su_runtime_model_create(&t.model, SU_COROTATED, &model, &err), &err);
+    must(su_runtime_model_create(&t.model, SU_COROTATED, 0, NULL, &model, &err), &err);
     reduced_and_full(k, &what, &model);
     printf("                                         %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model),
            2 * table[k].memory);

@@ -45,7 +45,7 @@ static void open_all(bench *b, char **path)
     check(su_anim_load(path[2], &b->anim, &err), &err);
     const su_shot_target target = {.rig = su_rig_of_model(&b->file), .nbar = b->file.nbar, .neutral = b->file.neutral};
     check(su_shot_create(&b->anim, path[2], &target, 0, NULL, &b->shot, NULL, &err), &err);
-    check(su_runtime_model_create_with(&b->file, SU_COROTATED, b->sets.v, b->sets.vertices, &b->model, &err), &err);
+    check(su_runtime_model_create(&b->file, SU_COROTATED, b->sets.v, b->sets.vertices, &b->model, &err), &err);
     const su_step_settings step = {.beta = 0.008, .stiffness = 1, .newton = 4, .tolerance = 1e-6};
     check(su_stepper_create(&b->model, &step, &b->stepper, &err), &err);
     su_trained_pairs what = {&b->sets, b->file.vertices, b->model.points.extra_place, b->model.points.extra_point, 1,

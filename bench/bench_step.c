@@ -157,7 +157,7 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     su_runtime_model model;
     su_error err = {0};
     json_object_set_new(what->model->file.meta, "material", json_string(material));
-    if (su_runtime_model_create(what->model, SU_COROTATED, &model, &err) != SU_OK) abort();
+    if (su_runtime_model_create(what->model, SU_COROTATED, 0, NULL, &model, &err) != SU_OK) abort();
     su_pose poses[SU_FRAMES];
     su_pose_input inputs[BLOCK];
     su_pose_work work;

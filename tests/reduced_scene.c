@@ -252,7 +252,7 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     if (!options->no_gram) make_gram(out);
     make_sim(out);
     su_error err = {0};
-    if (su_runtime_model_create(model, options->interpolation, &out->runtime, &err) != SU_OK) {
+    if (su_runtime_model_create(model, options->interpolation, 0, NULL, &out->runtime, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();
     }

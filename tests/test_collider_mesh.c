@@ -301,8 +301,7 @@ static void a_ball_pushes_as_a_sphere(void **unused)
         for (int64_t k = 0; k < 4 * external.points; k++)
             carriers[k] = s.tet.tets[4 * (int64_t)s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
         assert_int_equal(
-            su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL),
-            SU_OK);
+            su_runtime_model_create(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL), SU_OK);
         su_step_settings exact = {.newton = 60, .tolerance = 1e-10};
         assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
         double *u = calloc((size_t)count, sizeof *u);

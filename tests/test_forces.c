@@ -182,8 +182,8 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
     int32_t *carriers = calloc((size_t)(4 * external.points), sizeof *carriers);
     for (int64_t i = 0; i < 4 * external.points; i++)
         carriers[i] = s.tet.tets[4 * (int64_t)s.tet.embed_tet[external.vertex[i / 4]] + i % 4];
-    assert_int_equal(
-        su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL), SU_OK);
+    assert_int_equal(su_runtime_model_create(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL),
+                     SU_OK);
     double size[2] = {0}, apart[2] = {0};
     int64_t n3 = 3 * s.tet.n;
     double *without = NULL;

@@ -349,7 +349,7 @@ static su_status simulate(void *context, int threads, su_error *err)
     su_sim sim = made.r.sim;
     double q[FRAMES * REDUCED];
     sim.q = q, sim.path = NULL;
-    SU_TRY(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
+    SU_TRY(su_runtime_model_create(model, SU_COROTATED, 0, NULL, &runtime, err));
     SU_GO(su_simulation_create(&runtime, model, made.s.shot, &made.settings, &step, threads, &simulation, err));
     SU_GO(su_simulation_run(simulation, FRAMES, &sim, NULL, err));
     SU_GO(su_checkpoint_save(own_folder_path("c.npz"), "key", (su_interruptible){.bases = simulation}, &sim, err));

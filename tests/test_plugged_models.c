@@ -470,8 +470,7 @@ static void create_stage(stage *t, bool turned)
     int64_t n = tet->n, free = t->r.model.r / 3;
     su_error err = {0};
     assert_int_equal(
-        su_runtime_model_create_with(&t->r.model, SU_COROTATED, free, t->r.model.region_vertices, &t->model, &err),
-        SU_OK);
+        su_runtime_model_create(&t->r.model, SU_COROTATED, free, t->r.model.region_vertices, &t->model, &err), SU_OK);
     assert_int_equal(t->model.points.kept, free);
     const su_smoothing smoothing = su_fit_smoothing(fit);
     assert_int_equal(su_rotation_field_create(&(su_tet_mesh){n, tet->t, tet->vertices, tet->tets}, &smoothing, 0, NULL,

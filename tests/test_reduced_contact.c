@@ -52,8 +52,7 @@ static void fixture_create(fixture *f, int modes)
     reduced_create(&f->r, &f->s, &options);
     int32_t *vertices = calloc((size_t)f->r.model.n, sizeof *vertices);
     for (int64_t v = 0; v < f->r.model.n; v++) vertices[v] = (int32_t)v;
-    assert_int_equal(su_runtime_model_create_with(&f->r.model, SU_COROTATED, f->r.model.n, vertices, &f->all, &err),
-                     SU_OK);
+    assert_int_equal(su_runtime_model_create(&f->r.model, SU_COROTATED, f->r.model.n, vertices, &f->all, &err), SU_OK);
     free(vertices);
     f->settings = su_sim_defaults();
     f->settings.gravity_mode = SU_GRAVITY_NONE;
@@ -102,7 +101,7 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
     const su_step_settings step = {
         .alpha = f->settings.alpha, .beta = f->settings.beta, .stiffness = 1, .newton = 30, .tolerance = 1e-6};
     if (sets) {
-        assert_int_equal(su_runtime_model_create_with(&f->r.model, SU_COROTATED, sets->v, sets->vertices, &few, &err),
+        assert_int_equal(su_runtime_model_create(&f->r.model, SU_COROTATED, sets->v, sets->vertices, &few, &err),
                          SU_OK);
         model = &few;
     }
@@ -132,7 +131,7 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
     }
     double *q = malloc((size_t)(FRAMES * f->r.model.r) * sizeof *q);
     memcpy(q, out->q, (size_t)(FRAMES * f->r.model.r) * sizeof *q);
-    if (counts && !none) *counts = sets ? *su_trained_pairs_counts(&contact) : *su_all_pairs_counts(&contact);
+    if (counts && !none) *counts = *contact.counts;
     su_simulation_free(sim);
     su_runtime_model_free(&few);
     return q;

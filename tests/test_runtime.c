@@ -854,7 +854,7 @@ static void linear_interpolation_refuses_the_new_definitions(void **unused)
         reduced_create(&r, &s, &options);
         su_runtime_model model;
         su_error err = {0};
-        assert_int_equal(su_runtime_model_create(&r.model, SU_LINEAR, &model, &err), SU_INPUT);
+        assert_int_equal(su_runtime_model_create(&r.model, SU_LINEAR, 0, NULL, &model, &err), SU_INPUT);
         assert_non_null(strstr(err.text, "linear interpolation"));
         reduced_free(&r);
         scene_free(&s);

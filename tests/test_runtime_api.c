@@ -285,7 +285,7 @@ static void forces_act_as_in_a_bake(void **unused)
     int32_t carriers[4 * POINTS];
     for (int k = 0; k < 4 * POINTS; k++)
         carriers[k] = f.s.tet.tets[4 * (int64_t)f.s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
-    assert_int_equal(su_runtime_model_create_with(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL),
+    assert_int_equal(su_runtime_model_create(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL),
                      SU_OK);
     su_step_settings usual = {.tolerance = SU_STEP_TOLERANCE};
     double q[13 * FRAMES];

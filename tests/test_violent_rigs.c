@@ -111,7 +111,7 @@ static void energy_stays_bounded(void **unused)
                                         : seed % 3 == 1 ? "neohookean"
                                                         : "corotational"));
         su_runtime_model_free(&r.runtime);
-        assert_int_equal(su_runtime_model_create(&r.model, SU_COROTATED, &r.runtime, NULL), SU_OK);
+        assert_int_equal(su_runtime_model_create(&r.model, SU_COROTATED, 0, NULL, &r.runtime, NULL), SU_OK);
         double *mass = calloc((size_t)s.tet.n, sizeof *mass);
         beam_mass(&s.mesh, mass);
         su_sim_settings settings = su_sim_defaults();

@@ -1,12 +1,12 @@
 #include "runtime/pack_model.h"
 
 #include "core/order.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/forces/model_points.h"
 #include "runtime/kernels/kernel_set.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void pack_points(const su_runtime_model *model, const int32_t *point_of, 
         const su_panel *panel = model->points.panel + p;
         int64_t column = 0;
         for (int64_t a = 0; a < panel->region_count; a++) {
-            int64_t g = panel->regions[a], modes = basis->first_mode[g + 1] - basis->first_mode[g];
+            int64_t g = panel->regions[a], modes = su_region_modes(basis, g);
             for (int64_t v = 0; v < basis->vertex_count[g]; v++) {
                 int64_t k = point_of[basis->vertices[g][v]] - panel->first;
                 if (k < 0 || k >= panel->count) continue;
@@ -55,7 +55,7 @@ static void pack_abreast(su_runtime_model *model, const float *rows)
         for (int64_t k = 0; k < 4 * panel->count; k++) {
             int64_t e = k / 4, corner = k % 4, point = model->tets.corner[4 * panel->first + k];
             if (point >= model->points.count) continue;
-            const su_panel *own = model->points.panel + model->points.panel_of[point];
+            const su_panel *own = su_panel_of(&model->points, point);
             const float *from = rows + 3 * m * (own->offset + (point - own->first) * own->stride);
             float *to = model->tets.abreast_rows +
                         12 * m * (panel->offset + e / SU_ABREAST * SU_ABREAST * panel->columns) + e % SU_ABREAST;
@@ -130,7 +130,7 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
                         int64_t point = model->tets.corner[4 * k + c];
                         model->tets.tap_start[start] = (int32_t)total;
                         if (point >= model->points.count) continue;
-                        const su_panel *own = model->points.panel + model->points.panel_of[point];
+                        const su_panel *own = su_panel_of(&model->points, point);
                         total += find_taps(model, panel, own, j, pass ? model->tets.taps + total : NULL);
                     }
             }
@@ -190,7 +190,7 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
 {
     int64_t count = model->tets.count;
     model->tets.padded =
-        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
+        model->tets.abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_padded(count);
     SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->tets.corner, 4 * count),
                        SU_WANT(model->tets.neutral_inverse, 9 * count), SU_WANT(model->tets.neutral_volume, count),
                        SU_WANT(model->tets.weight, model->m * count), SU_WANT(model->tets.young, model->m * count),
@@ -262,7 +262,7 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
     for (int64_t k = 0; k < model->gram.pairs; k++) {
         const su_gram_pair *pair = model->gram.pair + k;
         int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right],
-                columns = basis->first_mode[pair->right + 1] - b0;
+                columns = su_region_modes(basis, pair->right);
         for (int64_t a = 0; a < pair->rows; a++)
             for (int64_t b = 0; b < columns; b++)
                 model->gram.fixed[pair->offset + a * pair->stride + b] =
@@ -273,7 +273,6 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
 }
 
 /* Regions without a common vertex have a block of zeros. */
-
 static su_status pack_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
@@ -282,14 +281,13 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(model->gram.pair, d * d),
                        SU_WANT(model->gram.region_offset, d + 1)));
     for (int64_t g = 0; g < d; g++)
-        model->gram.region_offset[g + 1] =
-            model->gram.region_offset[g] + su_model_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
+        model->gram.region_offset[g + 1] = model->gram.region_offset[g] + su_padded(su_region_modes(basis, g));
     for (int32_t g = 0; g < d; g++)
         for (int32_t h = 0; h < d; h++) {
             if (!any_entry(model, g, h) && !any_entry(model, h, g)) continue;
             su_gram_pair *pair = model->gram.pair + model->gram.pairs++;
             *pair =
-                (su_gram_pair){g, h, basis->first_mode[g + 1] - basis->first_mode[g],
+                (su_gram_pair){g, h, su_region_modes(basis, g),
                                model->gram.region_offset[h + 1] - model->gram.region_offset[h], model->gram.entries};
             model->gram.entries += (pair->rows * pair->stride + SU_GRAM - 1) / SU_GRAM * SU_GRAM;
         }
@@ -301,7 +299,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     for (int64_t k = 0; k < model->gram.pairs; k++) {
         const su_gram_pair *pair = model->gram.pair + k;
         int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right];
-        int64_t columns = basis->first_mode[pair->right + 1] - b0;
+        int64_t columns = su_region_modes(basis, pair->right);
         for (int64_t a = 0; a < pair->rows; a++)
             for (int64_t b = 0; b < columns; b++) {
                 int64_t entry = pair->offset + a * pair->stride + b;
@@ -323,25 +321,8 @@ static su_status pack_linear(const su_model *source, su_runtime_model *model, su
     return SU_OK;
 }
 
-static double diagonal_of(const su_model *model)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t v = 0; v < model->n; v++)
-        for (int c = 0; c < 3; c++) {
-            low[c] = fmin(low[c], model->vertices[3 * v + c]);
-            high[c] = fmax(high[c], model->vertices[3 * v + c]);
-        }
-    return model->n > 0 ? su_distance3(low, high) : 0.0;
-}
-
-su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, su_runtime_model *out,
-                                  su_error *err)
-{
-    return su_runtime_model_create_with(source, interpolation, 0, NULL, out, err);
-}
-
-su_status su_runtime_model_create_with(const su_model *source, su_interpolation interpolation, int64_t count,
-                                       const int32_t *extra, su_runtime_model *out, su_error *err)
+su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, int64_t count,
+                                  const int32_t *extra, su_runtime_model *out, su_error *err)
 {
     memset(out, 0, sizeof *out);
     out->points.extra = count;
@@ -361,15 +342,14 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_TRY(su_kernel_set_find(&set, err));
     out->kernels = &set->step;
     out->pose_kernels = &set->pose;
-    out->size = su_model_padded(source->r);
+    out->size = su_padded(source->r);
     out->rig = su_rig_of_model(source);
-    out->diagonal = diagonal_of(source);
+    out->diagonal = su_box_diagonal(source->n, source->vertices);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
-    out->lead = su_model_padded(source->r + 1);
+    out->lead = su_padded(source->r + 1);
     for (int64_t g = 0; g < out->basis.d; g++) {
-        int64_t end =
-            out->basis.first_mode[g] + su_model_padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
-        if (su_model_padded(end) > out->lead) out->lead = su_model_padded(end);
+        int64_t end = out->basis.first_mode[g] + su_padded(su_region_modes(&out->basis, g));
+        if (su_padded(end) > out->lead) out->lead = su_padded(end);
     }
     SU_GO(pack_gram(out, err));
     SU_GO(pack_linear(source, out, err));
@@ -392,12 +372,10 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_GO(pack_tets(source, out, tets, point_of, err));
     SU_GO(pack_rows(out, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
-    out->points.kept_padded = su_model_padded(out->points.kept + 1);
-    out->inertia.padded = su_model_padded(out->inertia.count);
+    out->points.kept_padded = su_padded(out->points.kept + 1);
+    out->inertia.padded = su_padded(out->inertia.count);
 done:
-    free(of);
-    free(tets);
-    free(point_of);
+    free(of), free(tets), free(point_of);
     if (status != SU_OK) su_runtime_model_free(out);
     return status;
 }

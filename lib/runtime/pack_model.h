@@ -8,12 +8,10 @@
 
 #include <stdint.h>
 
-/* Borrows arrays of the model for its life. material and names come from the model's meta. */
-su_status su_runtime_model_create(const su_model *model, su_interpolation interpolation, su_runtime_model *out,
-                                  su_error *err);
-/* The same with `count` more flesh vertices whose motion is wanted, as points: extra_point. */
-su_status su_runtime_model_create_with(const su_model *model, su_interpolation interpolation, int64_t count,
-                                       const int32_t *vertices, su_runtime_model *out, su_error *err);
+/* Borrows arrays of the model for its life. material and names come from the model's meta. vertices (count): flesh
+ * vertices whose motion is wanted, too, as points: extra_point. */
+su_status su_runtime_model_create(const su_model *model, su_interpolation interpolation, int64_t count,
+                                  const int32_t *vertices, su_runtime_model *out, su_error *err);
 void su_runtime_model_free(su_runtime_model *model);
 
 /* Bytes that stepping and the pose part read. */

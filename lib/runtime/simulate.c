@@ -23,10 +23,6 @@ void su_simulation_free(su_simulation *s)
     for (int k = 0; s->inputs && k <= SU_POSE_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
     for (int k = 0; s->works && k <= s->threads; k++) su_pose_work_free(s->works + k);
     su_arena_free(&s->arena);
-    free(s->works);
-    free(s->inputs);
-    free(s->whole_work);
-    free(s->last_h);
     su_shot_window_free(&s->window);
     su_rest_lanes_free(&s->whole_lanes);
     su_rest_patch_free(&s->whole);
@@ -135,7 +131,7 @@ static su_status settle(void *self, su_error *err)
 {
     su_simulation *s = self;
     su_gravity gravity = su_sim_gravity(&s->settings, s->to->Q);
-    if (su_stepper_settle(&s->stepper, s->to, &gravity, SU_SETTLE_SOLVES) == SU_STEP_OK) return SU_OK;
+    if (su_stepper_settle(&s->stepper, s->to, &gravity) == SU_STEP_OK) return SU_OK;
     return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
 }
 
@@ -211,8 +207,8 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         }
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
-    SU_GO(SU_ALLOC(&s->inputs, SU_POSE_FRAMES * s->threads + 1, "pose inputs", err));
-    SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
+    SU_GO(SU_TAKE_ALL(&s->arena, "the simulation", err, SU_WANT(s->inputs, SU_POSE_FRAMES * s->threads + 1),
+                      SU_WANT(s->works, s->threads + 1), SU_WANT(s->last_h, s->F)));
     for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++)
         SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
@@ -220,11 +216,9 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(su_shot_window_create(shot, &model->patch, SU_SIMULATION_BLOCK + 1, &s->window, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
-    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
-                     SU_REST_FRAMES * model->s + 8) /
-                    8 * 8;
-    SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
-    SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
+    s->whole_size = su_padded(2 * SU_POINT_FRAMES * source->n + model->m + SU_REST_FRAMES * model->s +
+                              SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2);
+    SU_GO(SU_TAKE_ALL(&s->arena, "rest shapes", err, SU_WANT(s->whole_work, s->threads * s->whole_size)));
     *out = s;
     s = NULL;
 done:
@@ -291,14 +285,8 @@ su_status su_simulation_rewind(su_simulation *s, su_error *err)
 
 /* ---- the run ---- */
 
-/* Weights of the instants one and two before. */
-static void older_blends(const su_simulation *s, const su_instant_bank *of, int64_t i, const su_blend *older[2])
-{
-    for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->blends[i - 1 - k] : &s->trail[k - i];
-}
-
-/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; `finish` ends them, SU_FRAMES at a
- * time. */
+/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; su_pose_finish ends them, SU_FRAMES at
+ * a time. */
 typedef struct posing {
     su_pose_input *inputs;
     su_pose_work *work;
@@ -318,15 +306,11 @@ static void prepare(su_simulation *s, const su_instant_bank *coming, int64_t fir
         sample(s, at.frame, fraction, p->inputs + i);
         instants[i] = (su_shot_instant){at.frame, fraction, p->inputs[i].p};
         p->blends[i] = coming->blends + first + i;
-        older_blends(s, coming, first + i, p->older[i]);
+        for (int64_t k = 0; k < 2; k++) /* weights of the instants one and two before */
+            p->older[i][k] = first + i > k ? coming->blends + first + i - 1 - k : s->trail + k - first - i;
     }
     su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, &s->window, p->count, instants, p->work->moved);
     su_pose_prepare(s->model, p->count, p->inputs, p->blends, p->older, p->work);
-}
-
-static void finish(const su_simulation *s, posing *p, int64_t first, su_pose *poses)
-{
-    su_pose_finish(s->model, first, p->inputs, p->blends, p->older, p->work, poses);
 }
 
 /* The pose parts of up to SU_POSE_FRAMES instants from `first`. */
@@ -335,7 +319,8 @@ static void make_poses(su_simulation *s, su_instant_bank *coming, int64_t first)
     double started = su_seconds();
     posing p;
     prepare(s, coming, first, omp_get_thread_num(), &p);
-    for (int64_t k = 0; k < p.count; k += SU_FRAMES) finish(s, &p, k, coming->poses + first + k);
+    for (int64_t k = 0; k < p.count; k += SU_FRAMES)
+        su_pose_finish(s->model, k, p.inputs, p.blends, p.older, p.work, coming->poses + first + k);
     coming->seconds[first] = su_seconds() - started;
 }
 
@@ -377,7 +362,7 @@ static void pose_and_step(su_simulation *s, su_instant_bank *coming)
         posing p;
         prepare(s, coming, first, 0, &p); /* the caller may be one of many threads */
         for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
-            finish(s, &p, k, few);
+            su_pose_finish(s->model, k, p.inputs, p.blends, p.older, p.work, few);
             double stepping = su_seconds(), probes = s->driver.counts.pose_seconds;
             for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++)
                 step_instant(s, coming->plan[first + i].at, few + i - k);

@@ -18,8 +18,9 @@ static double rig_span(const su_simulation *s, int64_t frame)
 static void rig_motion(const su_simulation *s, int64_t first, int64_t count, double *work)
 {
     const su_runtime_model *model = s->model;
-    double *x[2] = {work, work + 24 * s->whole.vertex_count};
-    float *moved = (float *)(x[1] + 24 * s->whole.vertex_count), *w = moved + 3 * SU_REST_FRAMES * s->whole.skin_count;
+    double *x[2] = {work, work + SU_POINT_FRAMES * s->whole.vertex_count};
+    float *moved = (float *)(x[1] + SU_POINT_FRAMES * s->whole.vertex_count),
+          *w = moved + 3 * SU_REST_FRAMES * s->whole.skin_count;
     double *weights = (double *)(w + SU_REST_FRAMES * model->m), *p = weights + model->m;
     su_shot_instant instants[SU_REST_FRAMES];
     rig_instant at[SU_REST_FRAMES];
@@ -41,7 +42,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
         double sum = 0, h = rig_span(s, first + k);
         for (int64_t v = 0; v < s->whole.vertex_count; v++)
             for (int i = 0; i < 3; i++) {
-                const double *y = x[2 * k / SU_FRAMES] + 24 * v + 2 * k % SU_FRAMES;
+                const double *y = x[2 * k / SU_FRAMES] + SU_POINT_FRAMES * v + 2 * k % SU_FRAMES;
                 double d = b->c[i] - a->c[i];
                 for (int j = 0; j < 3; j++) d += b->Q[3 * i + j] * y[8 * j + 1] - a->Q[3 * i + j] * y[8 * j];
                 sum += model->basis.mass[v] * d * d;

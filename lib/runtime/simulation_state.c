@@ -21,15 +21,6 @@ static void walk_integer(double **at, bool save, int64_t *value, int64_t *total)
     if (*at && !save) *value = (int64_t)number;
 }
 
-static void walk_blend(const su_runtime_model *model, double **at, bool save, su_blend *blend, int64_t *total)
-{
-    walk(at, save, blend->w, model->m, total);
-    walk(at, save, blend->b, model->m, total);
-    walk(at, save, blend->positive, model->m, total);
-    walk(at, save, blend->scale, model->lead, total);
-    walk_integer(at, save, &blend->serial, total);
-}
-
 static int64_t walk_state(su_simulation *s, double *at, bool save)
 {
     const su_runtime_model *model = s->model;
@@ -40,7 +31,8 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
         walk(&at, save, state->subspace, s->stepper.subspace.state_size, &total);
         walk(&at, save, state->force, s->stepper.force.state_size, &total);
         walk(&at, save, &state->h, 1, &total);
-        walk_blend(model, &at, save, &s->trail[k], &total);
+        walk(&at, save, s->trail[k].w, su_blend_size(model), &total);
+        walk_integer(&at, save, &s->trail[k].serial, &total);
     }
     su_step_system *system = &s->stepper.system;
     if (s->stepper.settings.newton == 0) { /* what the next step is solved with */

@@ -43,9 +43,8 @@ static su_status places(supple_runtime *r, int64_t count, const int32_t *list, c
 /* The union of what the pose part, the rebuilding of displacements and the output read. */
 static su_status gather_points(supple_runtime *r, su_error *err)
 {
-    const int32_t *rebuild, *posed = r->model.patch.skin;
-    int64_t nbar = r->file.nbar, posed_count = r->model.patch.skin_count;
-    if (r->skinning) posed_count = su_skinning_live_needed(r->skinning, &posed);
+    const int32_t *rebuild, *posed = r->skinning ? r->skinning->list : r->model.patch.skin;
+    int64_t nbar = r->file.nbar, posed_count = r->skinning ? r->skinning->needed : r->model.patch.skin_count;
     r->rebuild_count = su_reconstruct_skin_needed(r->reconstruct, &rebuild);
     int32_t *place;
     SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(place, nbar)));
@@ -104,25 +103,22 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
         return su_fail(err, SU_USAGE, "contact of the flesh with itself goes with models of bases only");
     if (r->pairs.v > 0 && r->pairs.vertices[r->pairs.v - 1] >= file->n)
         return su_fail(err, SU_INPUT, "the contact is of other flesh than the model");
-    if (options->contact_count <= 0)
-        return skinned
-                   ? SU_OK
-                   : su_runtime_model_create_with(file, interpolation, r->pairs.v, r->pairs.vertices, &r->model, err);
-    r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
-    const su_load_points points = {options->contact_count, options->contacts, file->nbar,   file->neutral,
-                                   file->vertices,         file->b,           file->surface};
-    SU_TRY(su_external_create(&points, r->collider_room, &r->external, err));
-    if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
+    if (options->contact_count > 0) {
+        r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
+        const su_load_points points = {options->contact_count, options->contacts, file->nbar,   file->neutral,
+                                       file->vertices,         file->b,           file->surface};
+        SU_TRY(su_external_create(&points, r->collider_room, &r->external, err));
+        if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
+        SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(r->collider_before, 3 * r->collider_room)));
+    }
+    if (skinned) return SU_OK;
     int64_t carriers = 4 * r->external.points;
     int32_t *carrier;
-    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(carrier, carriers + r->pairs.v),
-                           SU_WANT(r->collider_before, 3 * r->collider_room)));
-
+    SU_TRY(SU_RUNTIME_TAKE(r, err, SU_WANT(carrier, carriers + r->pairs.v)));
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
     for (int64_t i = 0; i < r->pairs.v; i++) carrier[carriers + i] = r->pairs.vertices[i];
-    return skinned ? SU_OK
-                   : su_runtime_model_create_with(file, interpolation, carriers + r->pairs.v, carrier, &r->model, err);
+    return su_runtime_model_create(file, interpolation, carriers + r->pairs.v, carrier, &r->model, err);
 }
 
 static su_status open_self_contact(supple_runtime *r, su_error *err)
@@ -166,7 +162,7 @@ static su_status open_skinning(supple_runtime *r, const supple_options *options,
 {
     int iterations = options->newton > 0 ? options->newton : SU_SKINNING_ITERATIONS;
     SU_TRY(su_skinning_live_create(&r->file, &r->settings, iterations, &r->external, &r->skinning, err));
-    r->load = su_skinning_live_loads(r->skinning);
+    r->load = su_skinning_loads(r->skinning->stepper);
     return SU_RUNTIME_TAKE(r, err, SU_WANT(r->q, r->file.r));
 }
 

@@ -25,7 +25,7 @@ static void follow(void *self, double h)
 {
     supple_runtime *r = self;
     if (r->skinning) {
-        su_skinning_live_follow(r->skinning, h);
+        su_skinning_follow(r->skinning->stepper, &r->skinning->at, h);
         return;
     }
     su_stepper_follow(&r->stepper, to_pose(r), h);
@@ -70,7 +70,7 @@ static void pose_basis(supple_runtime *r, const double *parameters, const double
     if (r->settings.gravity_mode ==
         SU_GRAVITY_RELATIVE) { /* as shots begin; where there is no rest, it starts at u = 0 */
         su_gravity gravity = su_sim_gravity(&r->settings, r->pose->Q);
-        su_stepper_settle(&r->stepper, r->pose, &gravity, SU_SETTLE_SOLVES);
+        su_stepper_settle(&r->stepper, r->pose, &gravity);
     }
 }
 
@@ -207,7 +207,7 @@ void supple_set_flesh(supple_runtime *r, double stiffness, double damping)
     if (!(stiffness > 0)) return;
     r->settings.stiffness = stiffness;
     if (r->skinning)
-        su_skinning_live_set_stiffness(r->skinning, stiffness);
+        su_skinning_set_stiffness(r->skinning->stepper, stiffness);
     else
         su_tets_force_set_stiffness(&r->stepper.force, stiffness);
 }
@@ -265,7 +265,7 @@ static void rebuild(supple_runtime *r, double *displacement)
 void supple_positions(supple_runtime *r, double *positions)
 {
     if (r->skinning) {
-        su_skinning_live_coordinates(r->skinning, r->q);
+        su_skinning_coordinates(r->skinning->stepper, r->q, NULL);
         su_reconstruct_one(r->reconstruct, NULL, NULL, NULL, r->q, NULL, positions);
     } else {
         rebuild(r, positions);

@@ -110,8 +110,7 @@ static su_status create_runtime(job *j, su_error *err)
     j->contact_first = carriers;
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
-    su_status status =
-        su_runtime_model_create_with(&j->model, j->interpolation, carriers + own, carrier, &j->runtime, err);
+    su_status status = su_runtime_model_create(&j->model, j->interpolation, carriers + own, carrier, &j->runtime, err);
     free(carrier);
     return status;
 }

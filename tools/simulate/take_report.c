@@ -98,8 +98,7 @@ const su_shot_counts *take_counts(const take *t)
 
 static void report_contact(su_tool *tool, const take *t, const su_shot_counts *shot)
 {
-    const su_reduced_contact_counts *counts =
-        t->j->set.contact ? su_trained_pairs_counts(t->contact) : su_all_pairs_counts(t->contact);
+    const su_reduced_contact_counts *counts = t->contact->counts;
     double steps = counts->steps > 0 ? (double)counts->steps : 1, all = shot->step_seconds + shot->pose_seconds;
     su_stats_number(tool, "contact_ms", 1e3 * counts->seconds / steps);
     su_stats_number(tool, "contact_share", all > 0 ? counts->seconds / all : 0);

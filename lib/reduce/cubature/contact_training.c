@@ -153,7 +153,7 @@ static su_status open_stepper(su_contact_training *t, su_error *err)
     int32_t *all;
     SU_TRY(SU_ALLOC(&all, t->n, "vertices", err));
     for (int64_t v = 0; v < t->n; v++) all[v] = (int32_t)v;
-    su_status status = su_runtime_model_create_with(plan->model, SU_COROTATED, t->n, all, &t->runtime, err);
+    su_status status = su_runtime_model_create(plan->model, SU_COROTATED, t->n, all, &t->runtime, err);
     free(all);
     SU_TRY(status);
     SU_TRY(su_stepper_create(&t->runtime, &step, &t->stepper, err));

@@ -32,7 +32,7 @@ static void evaluator_free(evaluator *at)
 
 static su_status evaluator_create(const su_model *model, evaluator *at, su_error *err)
 {
-    SU_TRY(su_runtime_model_create(model, SU_COROTATED, &at->model, err));
+    SU_TRY(su_runtime_model_create(model, SU_COROTATED, 0, NULL, &at->model, err));
     SU_TRY(su_tets_force_create(&at->model, 1, &at->part, err));
     SU_TRY(su_pose_create(&at->model, &at->pose, err));
     SU_TRY(su_pose_work_create(&at->model, &at->work, err));

@@ -157,7 +157,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
                                   su_meta_number(anim->file.meta, "fps", 24), err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
-    SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
+    SU_GO(su_runtime_model_create(model, SU_COROTATED, 0, NULL, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t k = 0; k < count; k++) {
         su_motion_error counted = {0};

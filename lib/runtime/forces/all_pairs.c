@@ -13,8 +13,6 @@ typedef struct contact {
     su_contact_points points;
     bool allow_overlap;
     double *x, *y; /* (n,3) rest positions, positions looked at last */
-    double *q;     /* (lead) of those */
-    bool at_q;     /* y belongs to q */
     bool prepared; /* a step leads to the next state that is kept */
     const su_contact_pair *pairs;
     int64_t count;
@@ -41,27 +39,17 @@ static void grip(contact *c, double h, double *out)
     if (!su_contact_grip_all(&c->body, c->count, c->pairs, c->friction, h, c->before, &c->grips)) out[0] = NAN;
 }
 
-static void look(contact *c, const double *q, double *out)
-{
-    size_t bytes = (size_t)c->points.lead * sizeof *q;
-    if (c->at_q && memcmp(c->q, q, bytes) == 0) return;
-    su_contact_points_place(&c->points, NULL, q, NULL, c->y);
-    memcpy(c->q, q, bytes);
-    c->at_q = true;
-    find(c, out);
-}
-
 static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)
 {
     contact *c = self;
     double started = su_seconds();
     if (!c->prepared) { /* a start: nothing has been looked for there */
-        c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+        su_contact_points_enter(&c->points, instant, subspace);
         if (c->friction > 0) su_contact_points_place(&c->points, NULL, reached->q, NULL, c->before);
         return;
     }
     c->prepared = false;
-    look(c, reached->q, NULL);
+    if (su_contact_points_look(&c->points, NULL, reached->q, c->y)) find(c, NULL);
     if (c->friction > 0) memcpy(c->before, c->y, (size_t)(3 * c->body.n) * sizeof *c->y);
     su_reduced_contact_count(&c->counts, c->count, c->pairs);
     c->counts.seconds += su_seconds() - started;
@@ -74,7 +62,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     contact *c = self;
     double started = su_seconds();
     c->counts.before = c->counts.seconds;
-    c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+    su_contact_points_enter(&c->points, instant, subspace);
     c->prepared = h > 0;
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
@@ -90,7 +78,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
 {
     contact *c = self;
     double started = su_seconds();
-    if (q) look(c, q, out);
+    if (q && su_contact_points_look(&c->points, NULL, q, c->y)) find(c, out);
     double energy = su_contact_points_respond(&c->points, c->count, c->pairs, c->y, q ? NULL : c->x, out, A);
     energy += su_contact_points_hold(&c->points, c->grips.count, c->grips.grip, c->y, q ? NULL : c->x, out, A);
     c->counts.seconds += su_seconds() - started;
@@ -103,7 +91,7 @@ static void release(void *self)
     su_contact_points_free(&c->points);
     su_contact_finder_free(c->finder);
     su_contact_body_free(&c->body);
-    free(c->x), free(c->y), free(c->q), free(c->before), free(c->grips.grip);
+    free(c->x), free(c->y), free(c->before), free(c->grips.grip);
     free(c);
 }
 
@@ -118,7 +106,7 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
     SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));
     SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(k, what->n), SU_WANT(c->x, 3 * what->n), SU_WANT(c->y, 3 * what->n),
-                       SU_WANT(c->q, subspace->lead), SU_WANT(c->before, 3 * what->n)));
+                       SU_WANT(c->before, 3 * what->n)));
     c->points.body = &c->body;
     su_contact_stiffness(&c->body, what->young, what->poisson, k);
     for (int64_t v = 0; v < what->n; v++) k[v] *= what->stiffness;
@@ -126,6 +114,7 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     *out = (su_contact){.self = c,
                         .state_size = c->friction > 0 ? 3 * what->n : 0,
                         .state = c->before,
+                        .counts = &c->counts,
                         .keep = keep,
                         .prepare = prepare,
                         .evaluate = evaluate,
@@ -142,9 +131,4 @@ int64_t su_all_pairs_met(const su_contact *all, const su_contact_pair **pairs, s
     contact *c = all->self;
     *pairs = c->pairs, *points = &c->points, *y = c->y, *x = c->x;
     return c->count;
-}
-
-const su_reduced_contact_counts *su_all_pairs_counts(const su_contact *all)
-{
-    return &((const contact *)all->self)->counts;
 }

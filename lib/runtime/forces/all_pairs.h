@@ -25,6 +25,5 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
  */
 int64_t su_all_pairs_met(const su_contact *contact, const su_contact_pair **pairs, su_contact_points **points,
                          const double **y, const double **x);
-const su_reduced_contact_counts *su_all_pairs_counts(const su_contact *contact);
 
 #endif

@@ -15,8 +15,6 @@
 #define CLONES
 #endif
 
-#define TAKE(p, field, count) ((p)->field = su_arena_alloc(&(p)->arena, count, sizeof *(p)->field))
-
 void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, const su_contact_pair *pairs)
 {
     int64_t pressed = 0;
@@ -34,9 +32,9 @@ su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_
 {
     su_contact_points p = {.n = n, .place = place, .point = point, .r = subspace->r, .lead = subspace->lead};
     int32_t *pair = NULL;
-    su_status status = SU_OK;
-    if (!TAKE(&p, order, n) || !TAKE(&p, chosen, n) || !TAKE(&p, packed, 3 * n) || !TAKE(&p, rows, 3 * p.lead))
-        SU_GO(su_fail(err, SU_AGAIN, "no memory for contact of %lld vertices", (long long)n));
+    su_status status;
+    SU_GO(SU_TAKE_ALL(&p.arena, "contact", err, SU_WANT(p.order, n), SU_WANT(p.chosen, n), SU_WANT(p.packed, 3 * n),
+                      SU_WANT(p.rows, 3 * p.lead), SU_WANT(p.q, p.lead)));
     SU_GO(SU_ALLOC(&pair, 2 * n, "contact", err));
     for (int64_t v = 0; v < n; v++) pair[2 * v] = place[v], pair[2 * v + 1] = (int32_t)v;
     su_sort(pair, (size_t)n, 2 * sizeof *pair, su_order_int32); /* by place, which no two vertices share */
@@ -66,6 +64,20 @@ void su_contact_points_place(su_contact_points *p, const uint8_t *wanted, const 
     for (int64_t i = 0; i < n; i++)
         if (!wanted || wanted[p->order[i]])
             memcpy(y + 3 * (int64_t)p->order[i], p->packed + 3 * count++, 3 * sizeof *y);
+}
+
+void su_contact_points_enter(su_contact_points *p, const void *instant, const su_subspace *subspace)
+{
+    p->instant = instant, p->subspace = subspace, p->at_q = false;
+}
+
+bool su_contact_points_look(su_contact_points *p, const uint8_t *wanted, const double *q, double *y)
+{
+    size_t bytes = (size_t)p->lead * sizeof *q;
+    if (p->at_q && memcmp(p->q, q, bytes) == 0) return false;
+    su_contact_points_place(p, wanted, q, NULL, y);
+    memcpy(p->q, q, bytes);
+    return p->at_q = true;
 }
 
 /* row (lead) = U' axis of the pair's corners by their shares */

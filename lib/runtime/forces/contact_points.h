@@ -32,6 +32,8 @@ typedef struct su_contact_points {
     double *rows;                 /* (3,lead) */
     const su_subspace *subspace;  /* of the step at hand, as its contact was prepared */
     const void *instant;
+    double *q; /* (lead) where they were looked at last, at this instant */
+    bool at_q;
     int64_t r, lead;
     su_arena arena;
 } su_contact_points;
@@ -40,6 +42,11 @@ su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_
                                    su_contact_points *out, su_error *err);
 void su_contact_points_free(su_contact_points *points);
 
+/* They are asked for at an instant next. */
+void su_contact_points_enter(su_contact_points *points, const void *instant, const su_subspace *subspace);
+/* y (n,3) at q of the vertices marked in wanted; false, and y is as it was, where q is the one before at this instant.
+ */
+bool su_contact_points_look(su_contact_points *points, const uint8_t *wanted, const double *q, double *y);
 /* y (n,3) of the vertices marked in wanted (n; NULL: all), as su_subspace.places says. */
 void su_contact_points_place(su_contact_points *points, const uint8_t *wanted, const double *q, const double *state,
                              double *y);

@@ -2,8 +2,6 @@
 
 #include "runtime/kernels/kernels.h"
 
-#include <string.h>
-
 enum { ROWS = 8 };
 
 int64_t su_linear_entries(int64_t size, int64_t lead)
@@ -21,9 +19,10 @@ void su_linear_pack(int64_t r, int64_t lead, const double *D, float *packed)
                 packed[(i - k) * (lead - k) + j - k] = (float)(i == j ? 0.5 * D[i * r + j] : D[i * r + j]);
 }
 
-void su_linear_times(const su_runtime_model *model, const float *packed, double factor, const double *q, double *out)
+void su_linear_times(const su_runtime_model *model, double factor, const double *q, double *out)
 {
     int64_t lead = model->lead;
+    const float *packed = model->linear;
     for (int64_t k = 0; k < model->size; k += ROWS, packed += ROWS * (lead - k + ROWS)) {
         double part[ROWS], scaled[ROWS];
         model->kernels->rows_times(ROWS, lead - k, packed, q + k, part);
@@ -33,9 +32,10 @@ void su_linear_times(const su_runtime_model *model, const float *packed, double 
     }
 }
 
-void su_linear_add(const su_runtime_model *model, const float *packed, double factor, double *A)
+void su_linear_add(const su_runtime_model *model, double factor, double *A)
 {
     int64_t lead = model->lead;
+    const float *packed = model->linear;
     for (int64_t k = 0; k < model->size; k += ROWS, packed += ROWS * (lead - k + ROWS))
         for (int64_t i = 0; i < ROWS; i++) {
             double *to = A + (k + i) * lead + k;

@@ -12,8 +12,8 @@ int64_t su_linear_entries(int64_t size, int64_t lead);
 void su_linear_pack(int64_t r, int64_t lead, const double *D, float *packed);
 
 /* out (lead) += factor * D q, q (lead). */
-void su_linear_times(const su_runtime_model *model, const float *packed, double factor, const double *q, double *out);
+void su_linear_times(const su_runtime_model *model, double factor, const double *q, double *out);
 /* A (lead,lead) += factor * D, upper triangle. */
-void su_linear_add(const su_runtime_model *model, const float *packed, double factor, double *A);
+void su_linear_add(const su_runtime_model *model, double factor, double *A);
 
 #endif

@@ -25,13 +25,16 @@ static bool same_panel(const su_member *a, const su_member *b)
 /* What memory is wanted for. */
 static const char purpose[] = "the run-time model";
 
-int64_t su_model_padded(int64_t count) { return (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; }
+static bool has_region(const su_member *member, int64_t region)
+{
+    return member->bits[region / 64] >> (region % 64) & 1;
+}
 
 static int64_t columns_of(const su_reduced_basis *basis, const su_member *member)
 {
     int64_t columns = 0;
     for (int64_t g = 0; g < basis->d; g++)
-        if (member->bits[g / 64] >> (g % 64) & 1) columns += basis->first_mode[g + 1] - basis->first_mode[g];
+        if (has_region(member, g)) columns += su_region_modes(basis, g);
     return columns;
 }
 
@@ -53,18 +56,16 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
         }
         su_panel *panel = list + ++at;
         int64_t columns = columns_of(&model->basis, sorted + k);
-        *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_model_padded(columns)};
+        *panel = (su_panel){.first = k, .count = 1, .columns = columns, .stride = su_padded(columns)};
         SU_TRY(SU_TAKE_ALL(&model->arena, purpose, err, SU_WANT(panel->regions, model->basis.d),
                            SU_WANT(panel->modes, panel->stride)));
-
-        for (int32_t g = 0; g < model->basis.d; g++)
-            if (sorted[k].bits[g / 64] >> (g % 64) & 1) panel->regions[panel->region_count++] = g;
-
         int64_t column = 0;
-        for (int64_t i = 0; i < panel->region_count; i++)
-            for (int64_t k2 = model->basis.first_mode[panel->regions[i]];
-                 k2 < model->basis.first_mode[panel->regions[i] + 1]; k2++)
-                panel->modes[column++] = (int32_t)k2;
+        for (int32_t g = 0; g < model->basis.d; g++) {
+            if (!has_region(sorted + k, g)) continue;
+            panel->regions[panel->region_count++] = g;
+            for (int64_t mode = model->basis.first_mode[g]; mode < model->basis.first_mode[g + 1]; mode++)
+                panel->modes[column++] = (int32_t)mode;
+        }
         while (column < panel->stride) panel->modes[column++] = (int32_t)model->r;
     }
     for (int64_t p = 0; p < *panels; p++) {
@@ -109,8 +110,7 @@ static double lanes_save(const su_runtime_model *model, int64_t columns, double 
 {
     const double entry = 0.04, filler = 40, narrow_rows = 77, wide_rows = 133, column = 1.9, column_pair = 0.08;
     double c = (double)columns, m = (double)model->bases, share = (double)(SU_ABREAST - fillers) / SU_ABREAST;
-    double by_rows =
-        (columns <= 16 ? narrow_rows : wide_rows) + entry * freed * 3 * m * (double)su_model_padded(columns);
+    double by_rows = (columns <= 16 ? narrow_rows : wide_rows) + entry * freed * 3 * m * (double)su_padded(columns);
     double abreast = column * c + column_pair * c * c + entry * 12 * m * c;
     return share * by_rows - abreast - (1 - share) * filler;
 }
@@ -294,7 +294,7 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         (*vertices)[model->points.chosen++] = v;
     }
     for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_place[k] = point_of[extra[k]];
-    model->points.chosen_padded = su_model_padded(model->points.chosen);
+    model->points.chosen_padded = su_padded(model->points.chosen);
 done:
     free(sorted);
     return status;

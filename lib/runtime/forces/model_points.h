@@ -7,7 +7,6 @@
 #include "runtime/subspace/packed_model.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* A point or tet on its way into a panel, with the set of its regions. */
@@ -20,9 +19,6 @@ typedef struct su_member {
     int32_t item; /* what it belongs to: flesh vertex or index into cubature_tets */
     bool filler;  /* a tet that fills sixteen, of no weight */
 } su_member;
-
-/* A multiple of SU_PANEL. */
-int64_t su_model_padded(int64_t count);
 
 /* Region sets of all flesh vertices: of (n). */
 void su_vertex_regions(const su_reduced_basis *basis, su_member *of);

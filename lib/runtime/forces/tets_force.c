@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the derivative is wanted. */
-typedef struct respond_to {
-    const double *strain; /* lanes of 9 */
-    float *derivative;    /* lanes of 45; NULL: not wanted */
-    bool project;         /* clip negative eigenvalues */
-    double linear;        /* stress less linear * D strain */
-    double damping;       /* adds beta / h times carried_derivative (strain - carried), and its derivative */
-} respond_to;
-
 typedef struct tets {
     const su_runtime_model *model;
     double stiffness;          /* factor on Young's modulus */
@@ -34,7 +25,6 @@ typedef struct tets {
     double *tile;             /* (widest,widest) */
     float *work;              /* of the tangent kernels */
     double *straight, *since; /* (lead) */
-    double *nowhere;          /* (3,tets_padded) zeros */
     su_arena arena;
 } tets;
 
@@ -49,37 +39,26 @@ static void put_strain(const tets *s, const su_panel *panel, double *gradient)
         for (int a = 0; a < 9; a++) *lane(gradient, panel->first + k, a) = s->rows[9 * k + a];
 }
 
-/* The strain in float, from which the next step starts: no more than B itself is rounded. */
-static void rough_strain(const tets *s, const su_pose *pose, const double *q, double *gradient)
+/* rough: in float, no more than B itself is rounded. */
+static void strain_at(const tets *s, const su_pose *pose, const double *q, bool rough, double *gradient)
 {
-    const su_runtime_model *model = s->model;
-    float *few = s->gathered_float;
-    for (int64_t p = 0; p < model->tets.panels; p++) {
-        const su_panel *panel = model->tets.panel + p;
-        for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
-        if (p < model->tets.panels_abreast) {
-            model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few,
-                                                 gradient + 9 * panel->first);
-            continue;
-        }
-        model->kernels->rows_times_float(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, few, s->rows);
-        put_strain(s, panel, gradient);
-    }
-}
-
-static void strain_at(const tets *s, const su_pose *pose, const double *q, double *gradient)
-{
-    const su_runtime_model *model = s->model;
-    for (int64_t p = 0; p < model->tets.panels; p++) {
-        const su_panel *panel = model->tets.panel + p;
+    const su_kernels *kernels = s->model->kernels;
+    for (int64_t p = 0; p < s->model->tets.panels; p++) {
+        const su_panel *panel = s->model->tets.panel + p;
+        const float *B = pose->B + 9 * panel->offset;
+        double *out = gradient + 9 * panel->first;
+        bool abreast = p < s->model->tets.panels_abreast;
         su_panel_gather(panel, q, s->gathered);
-        if (p < model->tets.panels_abreast) {
-            model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered,
-                                           gradient + 9 * panel->first);
-            continue;
-        }
-        model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
-        put_strain(s, panel, gradient);
+        for (int64_t j = 0; rough && j < panel->stride; j++) s->gathered_float[j] = (float)s->gathered[j];
+        if (abreast && rough)
+            kernels->strain_abreast_float(panel->count, panel->columns, B, s->gathered_float, out);
+        else if (abreast)
+            kernels->strain_abreast(panel->count, panel->columns, B, s->gathered, out);
+        else if (rough)
+            kernels->rows_times_float(9 * panel->count, panel->stride, B, s->gathered_float, s->rows);
+        else
+            kernels->rows_times(9 * panel->count, panel->stride, B, s->gathered, s->rows);
+        if (!abreast) put_strain(s, panel, gradient);
     }
 }
 
@@ -131,7 +110,7 @@ static void strain_since(const tets *s, const double *strain, int64_t e, double 
 static const double LOST = 1e100;
 
 /* Tets that the vector code left: inverted or nearly flat ones. False where a strain is not finite. */
-static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *what)
+static bool respond_irregular(tets *s, const su_pose *pose, const su_response *what)
 {
     const su_runtime_model *model = s->model;
     for (int64_t e = 0; e < model->tets.count; e++) {
@@ -165,26 +144,15 @@ static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *wh
     return true;
 }
 
-static bool respond(tets *s, const su_pose *pose, const respond_to *what)
+/* what: the strain, and how the stress and its derivative are wanted; the rest of it is filled in. */
+static bool respond(tets *s, const su_pose *pose, su_response what)
 {
-    const su_runtime_model *model = s->model;
-    su_response response = {.material = model->material,
-                            .count = model->tets.padded,
-                            .mu = pose->mu,
-                            .lambda = pose->lambda,
-                            .volume = pose->volume,
-                            .stiffness = s->stiffness,
-                            .strain = what->strain,
-                            .project = what->project,
-                            .linear = what->linear,
-                            .stress = s->stress,
-                            .derivative = what->derivative,
-                            .damping = what->damping,
-                            .held = s->carried_derivative,
-                            .carried = s->carried,
-                            .irregular = s->irregular};
-    model->kernels->respond(&response);
-    return respond_irregular(s, pose, what);
+    what.material = s->model->material, what.count = s->model->tets.padded, what.stiffness = s->stiffness;
+    what.mu = pose->mu, what.lambda = pose->lambda, what.volume = pose->volume;
+    what.stress = s->stress, what.irregular = s->irregular;
+    what.held = s->carried_derivative, what.carried = s->carried;
+    s->model->kernels->respond(&what);
+    return respond_irregular(s, pose, &what);
 }
 
 static double elastic_energy(const tets *s, const su_pose *pose, const double *strain, double damping)
@@ -208,7 +176,7 @@ static double add_linear(tets *s, const double *q, double factor, double *force)
 {
     const su_runtime_model *model = s->model;
     memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
-    su_linear_times(model, model->linear, factor * s->stiffness, q, s->straight);
+    su_linear_times(model, factor * s->stiffness, q, s->straight);
     for (int64_t k = 0; force && k < model->r; k++) force[k] += s->straight[k];
     return 0.5 * su_dot(model->r, q, s->straight);
 }
@@ -279,19 +247,19 @@ static void prepare(void *self, const void *instant, const su_subspace *subspace
         s->model->kernels->turned_strain(s->model->tets.padded, pose->corner_rotation, now->force, pose->gradient,
                                          s->carried);
     else
-        strain_at(s, pose, now->q, s->carried);
+        strain_at(s, pose, now->q, false, s->carried);
 }
 
 static bool linearize(void *self, const void *instant, const double *from, double factor, double *A, double *out)
 {
     tets *s = self;
-    const respond_to what = {
+    const su_response what = {
         .strain = s->carried, .derivative = s->carried_derivative, .project = true, .linear = factor};
-    if (!respond(s, instant, &what)) return false;
+    if (!respond(s, instant, what)) return false;
     if (!A) return true;
     assemble(s, instant, s->carried_derivative, factor, A, out);
     if (!s->model->linear) return true;
-    su_linear_add(s->model, s->model->linear, factor * s->stiffness, A);
+    su_linear_add(s->model, factor * s->stiffness, A);
     add_linear(s, from, 1 - factor, out);
     return true;
 }
@@ -299,12 +267,12 @@ static bool linearize(void *self, const void *instant, const double *from, doubl
 static bool evaluate(void *self, const void *instant, const su_force_at *at)
 {
     tets *s = self;
-    const respond_to what = {.strain = s->strain,
-                             .derivative = at->tangent == SU_TANGENT_NONE ? NULL : s->derivative,
-                             .project = at->tangent == SU_TANGENT_PROJECTED,
-                             .damping = at->damping};
-    if (!at->again) strain_at(s, instant, at->q, s->strain);
-    return respond(s, instant, &what);
+    const su_response what = {.strain = s->strain,
+                              .derivative = at->tangent == SU_TANGENT_NONE ? NULL : s->derivative,
+                              .project = at->tangent == SU_TANGENT_PROJECTED,
+                              .damping = at->damping};
+    if (!at->again) strain_at(s, instant, at->q, false, s->strain);
+    return respond(s, instant, what);
 }
 
 static void add_force(void *self, const void *instant, const su_force_at *at, double *out)
@@ -317,14 +285,14 @@ static void add_tangent(void *self, const void *instant, const su_force_at *at, 
 {
     tets *s = self;
     assemble(s, instant, s->derivative, 1, A, out);
-    if (s->model->linear) su_linear_add(s->model, s->model->linear, (1 + at->damping) * s->stiffness, A);
+    if (s->model->linear) su_linear_add(s->model, (1 + at->damping) * s->stiffness, A);
     if (out) linear_force(s, at, out);
 }
 
 static double energy(void *self, const void *instant, const su_force_at *at)
 {
     tets *s = self;
-    if (!at->again) strain_at(s, instant, at->q, s->strain);
+    if (!at->again) strain_at(s, instant, at->q, false, s->strain);
     return elastic_energy(s, instant, s->strain, at->damping) + linear_force(s, at, NULL);
 }
 
@@ -336,7 +304,7 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
     const su_pose *pose = instant;
     int64_t kept;
     const double *still = subspace->still(subspace->self, reached->subspace, &kept);
-    rough_strain(s, pose, reached->q, s->strain);
+    strain_at(s, pose, reached->q, true, s->strain); /* from which the next step starts */
     model->kernels->corners(model->tets.padded, kept, model->tets.base, still, pose->corner_rotation, pose->gradient,
                             s->strain, reached->force);
 }
@@ -347,8 +315,7 @@ static double largest_square(void *self, const double *a, const double *b)
     int64_t padded = s->model->tets.padded;
     double most = 0;
     for (int c = 0; c < 4; c++) {
-        double here =
-            s->model->kernels->largest_square(padded, a + 3 * c * padded, b ? b + 3 * c * padded : s->nowhere);
+        double here = s->model->kernels->largest_square(padded, a + 3 * c * padded, b ? b + 3 * c * padded : NULL);
         if (most < here || isnan(here)) most = here;
     }
     return most;
@@ -380,7 +347,7 @@ su_status su_tets_force_create(const su_runtime_model *model, double stiffness, 
         SU_WANT(s->derivative, derivatives), SU_WANT(s->irregular, padded / 8 + 1), SU_WANT(s->gathered, widest),
         SU_WANT(s->gathered_float, widest), SU_WANT(s->rows, 9 * most + SU_LANES), SU_WANT(s->tile, widest * widest),
         SU_WANT(s->work, by_rows > triangle ? by_rows : triangle), SU_WANT(s->straight, model->lead),
-        SU_WANT(s->since, model->lead), SU_WANT(s->nowhere, 3 * padded));
+        SU_WANT(s->since, model->lead));
     if (status != SU_OK) {
         release(s);
         return status;

@@ -39,7 +39,7 @@ typedef struct contact {
     uint8_t *reads;         /* (z,v) vertices that a set reads */
     uint8_t *wanted;        /* (v) those of this step */
     double *neutral;        /* (v,3) */
-    double *x, *y, *at, *q; /* (v,3), (v,3), (3c), (lead) */
+    double *x, *y, *at;     /* (v,3), (v,3), (3c) */
     part *parts;            /* (NEAREST s) of this step */
     su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
     su_contact_grip *grips; /* (room) their friction; no limit: none */
@@ -47,7 +47,7 @@ typedef struct contact {
     double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
     double *outward;        /* (room,3) the skin's normal at their vertices when the step began */
     int64_t count, pair_count;
-    bool at_q, prepared, left;
+    bool prepared, left;
     bool gripping; /* grips are of the step at hand */
     su_reduced_contact_counts counts;
     su_arena arena;
@@ -242,12 +242,7 @@ static void begin(contact *c, const part *of)
 
 static void look(contact *c, const double *q)
 {
-    size_t bytes = (size_t)c->points.lead * sizeof *q;
-    if (c->at_q && memcmp(c->q, q, bytes) == 0) return;
-    su_contact_points_place(&c->points, c->wanted, q, NULL, c->y);
-    memcpy(c->q, q, bytes);
-    c->at_q = true;
-    touch_all(c);
+    if (su_contact_points_look(&c->points, c->wanted, q, c->y)) touch_all(c);
 }
 
 static void remember(contact *c)
@@ -281,8 +276,8 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     double started = su_seconds();
     (void)load;
     c->counts.before = c->counts.seconds;
-    c->points.instant = instant, c->points.subspace = subspace;
-    c->at_q = false, c->prepared = h > 0, c->gripping = false;
+    su_contact_points_enter(&c->points, instant, subspace);
+    c->prepared = h > 0, c->gripping = false;
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     choose(c);
     if (c->count > 0) {
@@ -316,7 +311,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
 
 static void start(contact *c, const void *instant, const su_subspace *subspace, const su_state *at)
 {
-    c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+    su_contact_points_enter(&c->points, instant, subspace);
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     choose(c);
     if (c->count > 0) su_contact_points_place(&c->points, c->wanted, at->q, NULL, c->y);
@@ -420,8 +415,8 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->open, sets->k),
                       SU_WANT(c->reads, sets->z * v), SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v),
                       SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
-                      SU_WANT(c->q, subspace->lead), SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room),
-                      SU_WANT(c->grips, room), SU_WANT(c->outward, 3 * room), SU_WANT(c->before, 4 * v)));
+                      SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room), SU_WANT(c->grips, room),
+                      SU_WANT(c->outward, 3 * room), SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
 
     for (int64_t i = 0; i < v; i++)
@@ -431,6 +426,7 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     *out = (su_contact){.self = c,
                         .state_size = c->friction > 0 ? 4 * v : 0,
                         .state = c->before,
+                        .counts = &c->counts,
                         .keep = keep,
                         .prepare = prepare,
                         .evaluate = evaluate,
@@ -443,11 +439,6 @@ done:
 void su_trained_pairs_set_friction(su_contact *trained, double friction)
 {
     ((contact *)trained->self)->friction = friction;
-}
-
-const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *trained)
-{
-    return &((const contact *)trained->self)->counts;
 }
 
 su_trained_pairs_now su_trained_pairs_state(const su_contact *trained)

@@ -20,7 +20,6 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
                                   su_error *err);
 /* From the next step on. */
 void su_trained_pairs_set_friction(su_contact *contact, double friction);
-const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *contact);
 /* Of the last step. */
 typedef struct su_trained_pairs_now {
     int64_t tested, pressed;

@@ -17,6 +17,8 @@ enum {
     SU_DERIVATIVE_ENTRIES = 45,
     SU_ABREAST_COLUMN = 9 * SU_DERIVATIVE_LANES /* a column of B of sixteen tets abreast (9,16) */
 };
+/* The next multiple of SU_LANES. */
+static inline int64_t su_padded(int64_t count) { return (count + SU_LANES - 1) / SU_LANES * SU_LANES; }
 /* Where entry 0 of an element stands: of the nine of a strain or stress, the others SU_LANES apart, and of a
  * derivative. */
 static inline int64_t su_strain_at(int64_t e) { return e / SU_LANES * SU_LANES * 9 + e % SU_LANES; }
@@ -102,7 +104,7 @@ typedef struct su_kernels {
     /* x = (U'U)^-1 x */
     void (*solve)(int64_t size, int64_t lead, const double *U, const double *inverse, double *x);
 
-    /* Largest |a - b|^2 of points by component (3,count). */
+    /* Largest |a - b|^2 of points by component (3,count); b NULL: 0. */
     double (*largest_square)(int64_t count, const double *a, const double *b);
     /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the
      * neutral pose. */

@@ -6,15 +6,15 @@
 enum { ABREAST_FLOATS = 8 };
 
 /* What of B the lanes from `part` on hold; of the derivative: ENTRY(D, i, k). */
-#define B_AT(j, k) (*(const floats *)(B + SU_ABREAST_COLUMN * (j) + 16 * (k)))
+#define B_AT(j, k) WIDE(B + SU_ABREAST_COLUMN * (j), k)
 
 /* w = D b of column j. */
 INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9])
 {
     floats b[9];
-    UNROLL_FOR (int k = 0; k < 9; k++) b[k] = B_AT(j, k);
+    EACH_ENTRY (k) b[k] = B_AT(j, k);
     if (FLOATS == 16) { /* each entry is read once where there are registers for that */
-        UNROLL_FOR (int k = 0; k < 9; k++) w[k] = ENTRY(D, 0, k) * b[0];
+        EACH_ENTRY (k) w[k] = ENTRY(D, 0, k) * b[0];
         UNROLL_FOR (int k = 1; k < 9; k++) w[0] += ENTRY(D, 0, k) * b[k];
         UNROLL_FOR (int i = 1; i < 9; i++)
             UNROLL_FOR (int k = i; k < 9; k++) {
@@ -23,7 +23,7 @@ INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9
                 if (k > i) w[i] += d * b[k];
             }
     } else {
-        UNROLL_FOR (int i = 0; i < 9; i++) {
+        EACH_ENTRY (i) {
             w[i] = ENTRY(D, i, 0) * b[0];
             UNROLL_FOR (int k = 1; k < 9; k++) w[i] += ENTRY(D, i, k) * b[k];
         }
@@ -39,7 +39,7 @@ INLINE void abreast_columns(int count, int64_t j, const float *B, const float *D
     for (int64_t i = 0; i <= j; i++) {
         floats first = one[i], second = {0};
         if (count == 2) second = other[i];
-        UNROLL_FOR (int k = 0; k < 9; k++) {
+        EACH_ENTRY (k) {
             floats b = B_AT(i, k);
             first += b * w[0][k];
             if (count == 2) second += b * w[1][k];
@@ -49,7 +49,7 @@ INLINE void abreast_columns(int count, int64_t j, const float *B, const float *D
     }
     if (count == 2) {
         floats last = other[j + 1];
-        UNROLL_FOR (int k = 0; k < 9; k++) last += B_AT(j + 1, k) * w[1][k];
+        EACH_ENTRY (k) last += B_AT(j + 1, k) * w[1][k];
         other[j + 1] = last;
     }
 }
@@ -94,11 +94,10 @@ static void force_abreast(int64_t count, int64_t columns, const float *B, const 
             for (int64_t e = 0; e < count; e += 16) {
                 const float *b = B + 9 * columns * e + SU_ABREAST_COLUMN * (j + n);
                 const double *at = t + 9 * e;
-                UNROLL_FOR (int k = 0; k < 9; k++)
+                EACH_ENTRY (k)
                     UNROLL_FOR (int part = 0; part < 8; part += DOUBLES) {
-                        even += *(const doubles *)(at + 8 * k + part) * WIDEN_FEW(*(const few *)(b + 16 * k + part));
-                        odd += *(const doubles *)(at + 9 * SU_LANES + 8 * k + part) *
-                               WIDEN_FEW(*(const few *)(b + 16 * k + 8 + part));
+                        even += AT(doubles, at + 8 * k + part) * WIDEN_AT(b + 16 * k + part);
+                        odd += AT(doubles, at + 9 * SU_LANES + 8 * k + part) * WIDEN_AT(b + 16 * k + 8 + part);
                     }
             }
             sum[n] = even + odd;
@@ -115,8 +114,8 @@ static void strain_abreast(int64_t count, int64_t columns, const float *B, const
             const float *b = B + 9 * columns * e + part;
             doubles sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += SU_ABREAST_COLUMN)
-                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(*(const few *)(b + 16 * k));
-            UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
+                EACH_ENTRY (k) sum[k] += q[j] * WIDEN_AT(b + 16 * k);
+            EACH_ENTRY (k) AT(doubles, strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
         }
 }
 
@@ -127,10 +126,10 @@ static void strain_abreast_float(int64_t count, int64_t columns, const float *B,
             const float *b = B + 9 * columns * e + part;
             floats sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += SU_ABREAST_COLUMN)
-                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * *(const floats *)(b + 16 * k);
-            UNROLL_FOR (int k = 0; k < 9; k++)
+                EACH_ENTRY (k) sum[k] += q[j] * WIDE(b, k);
+            EACH_ENTRY (k)
                 UNROLL_FOR (int half = 0; half < 2; half++)
-                    *(doubles *)(strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) =
+                    AT(doubles, strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) =
                         WIDEN_FEW(HALF(sum[k], half));
         }
 }

@@ -1,31 +1,18 @@
 /* The kernels for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody chooses. */
 #include "runtime/kernels/kernel_set.h"
 
+#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
-#include <math.h>
 #include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SU_AVX512
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
-#endif
+#define SU_TARGET "avx512f,avx512dq,avx512vl,avx2,fma"
 #endif
 
 #define SU_KERNEL_SET su_kernel_set_avx512
 #define SU_KERNELS_NAME "avx512"
 enum { TILE_I = 8, TILE_J = 3, GROUPS = 2 };
 #include "runtime/kernels/kernels_set_body.h"
-
-#if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif

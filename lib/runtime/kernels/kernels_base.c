@@ -1,9 +1,9 @@
 /* The kernels in plain C, for any processor. */
 #include "runtime/kernels/kernel_set.h"
 
+#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SU_KERNEL_SET su_kernel_set_base

@@ -5,7 +5,6 @@
 #ifndef SU_RUNTIME_KERNELS_CLUSTERS_H
 #define SU_RUNTIME_KERNELS_CLUSTERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Numbers that the eight clusters of a panel take: matrices (9,8), a row of each A (3,8). */

@@ -8,16 +8,15 @@ static void cluster_gradients(int64_t panels, int64_t K, int64_t stride, const f
             doubles sum[9];
             const float *a = A + SU_CLUSTER_ROWS * p * K + part * DOUBLES;
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
-            UNROLL_FOR (int e = 0; e < 9; e++) sum[e] = start ? *(const doubles *)(start + at + 8 * e) : (doubles){0};
+            EACH_ENTRY (e) sum[e] = start ? AT(doubles, start + at + 8 * e) : (doubles){0};
             for (int64_t k = 0; k < K; k++, a += SU_CLUSTER_ROWS) {
-                doubles a0 = WIDEN_FEW(*(const few *)a), a1 = WIDEN_FEW(*(const few *)(a + 8)),
-                        a2 = WIDEN_FEW(*(const few *)(a + 16));
+                doubles a0 = WIDEN_AT(a), a1 = WIDEN_AT(a + 8), a2 = WIDEN_AT(a + 16);
                 UNROLL_FOR (int i = 0; i < 3; i++) {
                     double z = Z[i * stride + k];
                     sum[3 * i] += z * a0, sum[3 * i + 1] += z * a1, sum[3 * i + 2] += z * a2;
                 }
             }
-            UNROLL_FOR (int e = 0; e < 9; e++) *(doubles *)(F + at + 8 * e) = sum[e];
+            EACH_ENTRY (e) AT(doubles, F + at + 8 * e) = sum[e];
         }
 }
 
@@ -28,38 +27,35 @@ enum { GATHER_ROWS = 8 };
 enum { GATHER_ROWS = 2 };
 #endif
 
+/* sum[i][n] += the sums of `rows` (a constant) rows of A from A on, over all clusters. */
+INLINE void gather_rows(int rows, int64_t panels, int64_t K, const float *A, const double *S,
+                        doubles (*sum)[GATHER_ROWS])
+{
+    for (int64_t p = 0; p < panels; p++)
+        UNROLL_FOR (int part = 0; part < PARTS; part++)
+            UNROLL_FOR (int j = 0; j < 3; j++) {
+                const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
+                const float *a = A + SU_CLUSTER_ROWS * p * K + 8 * j + part * DOUBLES;
+                doubles s0 = AT(doubles, s), s1 = AT(doubles, s + SU_CLUSTER_ROWS),
+                        s2 = AT(doubles, s + 2 * SU_CLUSTER_ROWS);
+                UNROLL_FOR (int n = 0; n < rows; n++) {
+                    doubles v = WIDEN_AT(a + SU_CLUSTER_ROWS * n);
+                    sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
+                }
+            }
+}
+
 static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const float *A, const double *S, double *out)
 {
     for (int64_t k = 0; k < stride; k += GATHER_ROWS) {
         doubles sum[3][GATHER_ROWS];
-        int64_t rows = K - k < GATHER_ROWS ? K - k : GATHER_ROWS;
         UNROLL_FOR (int i = 0; i < 3; i++)
             UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) sum[i][n] = (doubles){0};
-        if (rows == GATHER_ROWS)
-            for (int64_t p = 0; p < panels; p++)
-                UNROLL_FOR (int part = 0; part < PARTS; part++)
-                    UNROLL_FOR (int j = 0; j < 3; j++) {
-                        const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
-                        const float *a = A + SU_CLUSTER_ROWS * (p * K + k) + 8 * j + part * DOUBLES;
-                        doubles s0 = *(const doubles *)s, s1 = *(const doubles *)(s + SU_CLUSTER_ROWS),
-                                s2 = *(const doubles *)(s + 2 * SU_CLUSTER_ROWS);
-                        UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) {
-                            doubles v = WIDEN_FEW(*(const few *)(a + SU_CLUSTER_ROWS * n));
-                            sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
-                        }
-                    }
-        else if (rows > 0) /* the last ones: as many as are there */
-            for (int64_t n = 0; n < rows; n++)
-                for (int64_t p = 0; p < panels; p++)
-                    for (int part = 0; part < PARTS; part++)
-                        for (int j = 0; j < 3; j++) {
-                            const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
-                            doubles v = WIDEN_FEW(
-                                *(const few *)(A + SU_CLUSTER_ROWS * (p * K + k + n) + 8 * j + part * DOUBLES));
-                            sum[0][n] += *(const doubles *)s * v,
-                                sum[1][n] += *(const doubles *)(s + SU_CLUSTER_ROWS) * v,
-                                sum[2][n] += *(const doubles *)(s + 2 * SU_CLUSTER_ROWS) * v;
-                        }
+        if (k + GATHER_ROWS <= K)
+            gather_rows(GATHER_ROWS, panels, K, A + SU_CLUSTER_ROWS * k, S, sum);
+        else /* the last ones: as many as are there */
+            for (int64_t n = 0; k + n < K; n++)
+                gather_rows(1, panels, K, A + SU_CLUSTER_ROWS * (k + n), S, (doubles(*)[GATHER_ROWS]) & sum[0][n]);
 #if defined(SU_AVX512)
         UNROLL_FOR (int i = 0; i < 3; i++) sum_lanes(sum[i], (v8 *)(out + i * stride + k));
 #else
@@ -104,8 +100,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
             doubles f[9], r[9], s[9], c[9];
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             longs busy = {0};
-            UNROLL_FOR (int e = 0; e < 9; e++)
-                f[e] = *(const doubles *)(F + at + 8 * e), r[e] = *(const doubles *)(R + at + 8 * e);
+            EACH_ENTRY (e) f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
             for (int step = 0; step < ROTATION_STEPS; step++) {
                 lanes_tmul(r, f, s);
                 doubles w0 = s[7] - s[5], w1 = s[2] - s[6], w2 = s[3] - s[1], trace = s[0] + s[4] + s[8];
@@ -133,14 +128,14 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
                 c[1] = h * v0 * v1 - g * v2, c[3] = h * v0 * v1 + g * v2, c[2] = h * v0 * v2 + g * v1,
                 c[6] = h * v0 * v2 - g * v1, c[5] = h * v1 * v2 - g * v0, c[7] = h * v1 * v2 + g * v0;
                 lanes_mul(r, c, s);
-                UNROLL_FOR (int e = 0; e < 9; e++) r[e] = s[e];
+                EACH_ENTRY (e) r[e] = s[e];
                 masks left = (masks)busy;
                 if (!ANY_LANE(left)) break;
             }
             lanes_tmul(r, r, s); /* rounding out of it: R (3 - R'R) / 2 */
-            UNROLL_FOR (int e = 0; e < 9; e++) s[e] = (e % 4 == 0 ? 1.5 : 0) - 0.5 * s[e];
+            EACH_ENTRY (e) s[e] = (e % 4 == 0 ? 1.5 : 0) - 0.5 * s[e];
             lanes_mul(r, s, c);
-            UNROLL_FOR (int e = 0; e < 9; e++) *(doubles *)(R + at + 8 * e) = c[e];
+            EACH_ENTRY (e) AT(doubles, R + at + 8 * e) = c[e];
             UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++)
                 if (busy[lane] || !(c[0][lane] <= 2)) bits |= (uint8_t)(1 << (part * DOUBLES + lane));
         }
@@ -155,17 +150,16 @@ static double cluster_corotational(int64_t panels, const double *vmu, const doub
     for (int64_t p = 0; p < panels; p++)
         for (int part = 0; part < PARTS; part++) {
             int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
-            doubles mu = *(const doubles *)(vmu + 8 * p + part * DOUBLES),
-                    lambda = *(const doubles *)(vlambda + 8 * p + part * DOUBLES);
+            doubles mu = AT(doubles, vmu + 8 * p + part * DOUBLES),
+                    lambda = AT(doubles, vlambda + 8 * p + part * DOUBLES);
             doubles trace = {0}, square = {0}, f[9], r[9];
-            UNROLL_FOR (int e = 0; e < 9; e++) {
-                f[e] = *(const doubles *)(F + at + 8 * e), r[e] = *(const doubles *)(R + at + 8 * e);
+            EACH_ENTRY (e) {
+                f[e] = AT(doubles, F + at + 8 * e), r[e] = AT(doubles, R + at + 8 * e);
                 trace += f[e] * r[e], square += (f[e] - r[e]) * (f[e] - r[e]);
             }
             trace -= 3.0;
             energy += mu * square + 0.5 * lambda * trace * trace;
-            UNROLL_FOR (int e = 0; e < 9; e++)
-                *(doubles *)(S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
+            EACH_ENTRY (e) AT(doubles, S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
         }
     double total = 0;
     for (int lane = 0; lane < DOUBLES; lane++) total += energy[lane];
@@ -180,10 +174,10 @@ static void cluster_triple(int64_t size, const double *B, const double *x, doubl
             doubles s[3][2] = {{{0}}};
             for (int64_t k = 0; k < size; k += 2) {
                 UNROLL_FOR (int n = 0; n < 2; n++) {
-                    doubles v = *(const doubles *)(b + (k + n) * size);
+                    doubles v = AT(doubles, b + (k + n) * size);
                     UNROLL_FOR (int i = 0; i < 3; i++) s[i][n] += x[i * size + k + n] * v;
                 }
             }
-            for (int i = 0; i < 3; i++) *(doubles *)(y + i * size + row + part * DOUBLES) = s[i][0] + s[i][1];
+            for (int i = 0; i < 3; i++) AT(doubles, y + i * size + row + part * DOUBLES) = s[i][0] + s[i][1];
         }
 }

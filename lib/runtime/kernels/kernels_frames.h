@@ -3,7 +3,6 @@
 #ifndef SU_RUNTIME_KERNELS_FRAMES_H
 #define SU_RUNTIME_KERNELS_FRAMES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SU_WIDE_FRAMES = 16 };

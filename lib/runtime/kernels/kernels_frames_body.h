@@ -19,7 +19,7 @@ INLINE bool any(const int32_t *slot, int count)
         f16 sum[3 * count] = {{0}};                                                                                    \
         const float *row = block + 3 * v;                                                                              \
         for (int64_t k = 0; k < rows; k++, row += 3 * vertices) {                                                      \
-            f16 c = *(const f16 *)(factors + 16 * (g * rows + k));                                                     \
+            f16 c = AT(f16, factors + 16 * (g * rows + k));                                                            \
             UNROLL_FOR (int i = 0; i < 3 * count; i++) sum[i] += row[i] * c;                                           \
         }                                                                                                              \
         UNROLL_FOR (int j = 0; j < count; j++) {                                                                       \
@@ -43,9 +43,8 @@ static void combine_one(int64_t rows, int64_t count, const float *block, const f
     for (; at + 4 * FLOATS <= count; at += 4 * FLOATS) {
         floats part[4] = {{0}};
         for (int64_t k = 0; k < rows; k++)
-            UNROLL_FOR (int i = 0; i < 4; i++)
-                part[i] += c[k] * *(const floats_u *)(block + k * count + at + FLOATS * i);
-        UNROLL_FOR (int i = 0; i < 4; i++) *(floats_u *)(sum + at + FLOATS * i) = part[i];
+            UNROLL_FOR (int i = 0; i < 4; i++) part[i] += c[k] * AT(floats_u, block + k * count + at + FLOATS * i);
+        UNROLL_FOR (int i = 0; i < 4; i++) AT(floats_u, sum + at + FLOATS * i) = part[i];
     }
     for (; at < count; at++) {
         float one = 0;
@@ -54,7 +53,7 @@ static void combine_one(int64_t rows, int64_t count, const float *block, const f
     }
 }
 
-static void turn_frames(int64_t count, const float *rotation, float *u)
+static void turn(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {
         const f16 *R = (const f16 *)(rotation + SU_TURN_WIDE * k);
@@ -76,7 +75,7 @@ INLINE void put_rows(const f16 in[16], int64_t frames, int64_t at, double *const
             }
             transpose(a, b);
             UNROLL_FOR (int k = 0; k < 8; k++)
-                if (8 * low + k < frames) *(v8u *)(out[8 * low + k] + at + 8 * half) = b[k];
+                if (8 * low + k < frames) AT(v8u, out[8 * low + k] + at + 8 * half) = b[k];
         }
 }
 
@@ -114,15 +113,15 @@ static void embed(int64_t frames, int64_t count, const int32_t *corner, const fl
     }
 }
 
-static void weigh_frames(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
+static void weigh(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
 {
     for (int64_t v = 0; v < count; v++)
         for (int part = 0; part < 16 / FLOATS; part++) {
             floats sum[3] = {{0}};
             const float *z = Z + part * FLOATS;
             for (int64_t k = 0; k < K; k++, z += SU_POINT_WIDE)
-                UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += phi[v * K + k] * *(const floats *)(z + 16 * i);
-            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(u + SU_POINT_WIDE * v + 16 * i + part * FLOATS) = sum[i];
+                UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += phi[v * K + k] * WIDE(z, i);
+            UNROLL_FOR (int i = 0; i < 3; i++) AT(floats, u + SU_POINT_WIDE * v + 16 * i + part * FLOATS) = sum[i];
         }
 }
 
@@ -133,8 +132,8 @@ static void weigh_one(int64_t count, int64_t K, const float *phi, const float *Z
         const float *row = phi + v * K;
         int64_t k = 0;
         for (; k + FLOATS <= K; k += FLOATS) {
-            floats p = *(const floats_u *)(row + k);
-            UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += p * *(const floats_u *)(Z + i * K + k);
+            floats p = AT(floats_u, row + k);
+            UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += p * AT(floats_u, Z + i * K + k);
         }
         for (int i = 0; i < 3; i++) {
             float total = 0;

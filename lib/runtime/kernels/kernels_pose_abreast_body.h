@@ -10,7 +10,7 @@ INLINE void blend_corner(int64_t m, const float *source, const float *b, floats 
         floats sum[8][ONCE] = {{{0}}};
         for (int64_t i = 0; i < m; i++)
             UNROLL_FOR (int n = 0; n < ONCE; n++) {
-                floats s = *(const floats *)(source + SU_POINT_WIDE * i + 16 * (c + n));
+                floats s = WIDE(source + SU_POINT_WIDE * i, c + n);
                 UNROLL_FOR (int f = 0; f < 8; f++) sum[f][n] += b[8 * i + f] * s;
             }
         UNROLL_FOR (int f = 0; f < 8; f++)
@@ -26,12 +26,11 @@ INLINE void abreast_B(const floats *rows, const float *R, int64_t stride, const 
         floats x = rows[3 * c], y = rows[3 * c + 1], z = rows[3 * c + 2];
         UNROLL_FOR (int a = 0; a < 3; a++) {
             const float *r = R + (9 * c + 3 * a) * stride;
-            floats turned =
-                *(const floats *)r * x + *(const floats *)(r + stride) * y + *(const floats *)(r + 2 * stride) * z;
-            UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += *(const floats *)(g + 16 * (3 * c + b)) * turned;
+            floats turned = AT(floats, r) * x + AT(floats, r + stride) * y + AT(floats, r + 2 * stride) * z;
+            UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += WIDE(g, 3 * c + b) * turned;
         }
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) *(floats *)(B + 16 * k) = scale * sum[k];
+    EACH_ENTRY (k) WIDE(B, k) = scale * sum[k];
 }
 
 static void build_abreast(const su_abreast_rows *what)
@@ -42,7 +41,7 @@ static void build_abreast(const su_abreast_rows *what)
     for (int64_t f = 0; f < frames; f++)
         for (int i = 0; i < 12; i++)
             UNROLL_FOR (int half = 0; half < 16; half += 8)
-                *(f8 *)(g[f][i] + half) = NARROW(*(const v8 *)(what->gradient[f] + i * stride + half));
+                AT(f8, g[f][i] + half) = NARROW(AT(v8, what->gradient[f] + i * stride + half));
     for (int64_t j = 0; j < what->columns; j++)
         for (int part = 0; part < 16; part += FLOATS) {
             for (int c = 0; c < 4; c++)

@@ -7,10 +7,10 @@
         for (; k + 8 <= count; k += 8)                                                                                 \
             for (int64_t i = 0; i < entries; i++) {                                                                    \
                 vector a[8], b[8];                                                                                     \
-                UNROLL_FOR (int n = 0; n < 8; n++) a[n] = *(const vector *)(in + ((k + n) * entries + i) * apart);     \
+                UNROLL_FOR (int n = 0; n < 8; n++) a[n] = AT(vector, in + ((k + n) * entries + i) * apart);            \
                 transposed(a, b);                                                                                      \
                 UNROLL_FOR (int f = 0; f < 8; f++)                                                                     \
-                    if (f < frames) *(vector##u *)(out[f] + i * stride + k) = b[f];                                    \
+                    if (f < frames) AT(vector##u, out[f] + i * stride + k) = b[f];                                     \
             }                                                                                                          \
         for (; k < count; k++)                                                                                         \
             for (int64_t i = 0; i < entries; i++)                                                                      \
@@ -42,10 +42,10 @@ static void scatter_corners(int64_t frames, int64_t count, const int32_t *corner
             }
             for (int i = 0; i < 9; i++) {
                 f8 a[8], b[8];
-                UNROLL_FOR (int n = 0; n < 8; n++) a[n] = *(const f8u *)(from[n] + 16 * i);
+                UNROLL_FOR (int n = 0; n < 8; n++) a[n] = AT(f8u, from[n] + 16 * i);
                 transpose_f(a, b);
                 UNROLL_FOR (int f = 0; f < 8; f++)
-                    if (f < frames) *(f8 *)(out[f] + (9 * c + i) * stride + k) = b[f];
+                    if (f < frames) AT(f8, out[f] + (9 * c + i) * stride + k) = b[f];
             }
         }
 }
@@ -55,10 +55,10 @@ static void moved(int64_t count, const double *neutral, const double *const skin
     int64_t at = 0;
     for (; at + 8 <= count; at += 8)
         for (int half = 0; half < 2; half++) {
-            v8 a[8], b[8], from = *(const v8u *)(neutral + at);
-            UNROLL_FOR (int f = 0; f < 8; f++) a[f] = *(const v8u *)(skins[8 * half + f] + at) - from;
+            v8 a[8], b[8], from = AT(v8u, neutral + at);
+            UNROLL_FOR (int f = 0; f < 8; f++) a[f] = AT(v8u, skins[8 * half + f] + at) - from;
             transpose(a, b);
-            UNROLL_FOR (int n = 0; n < 8; n++) *(f8 *)(out + 16 * (at + n) + 8 * half) = NARROW(b[n]);
+            UNROLL_FOR (int n = 0; n < 8; n++) AT(f8, out + 16 * (at + n) + 8 * half) = NARROW(b[n]);
         }
     for (; at < count; at++)
         for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
@@ -75,7 +75,7 @@ INLINE void sample_points(int points, const int32_t *list, const double *neutral
         f4 high = NARROW4(at), low = NARROW4(at - WIDEN4(high));
         for (int64_t n = 0; n < of->frames; n++) {
             const float *x = of->positions[n] + 3 * (int64_t)list[k];
-            f4 here = wide ? (f4)(*(const f4u *)x) : (f4){x[0], x[1], x[2], 0};
+            f4 here = wide ? (f4)AT(f4u, x) : (f4){x[0], x[1], x[2], 0};
             moved[k][n] = (here - high) - low;
         }
         for (int64_t n = 0; n < of->bent.count; n++) {
@@ -86,17 +86,17 @@ INLINE void sample_points(int points, const int32_t *list, const double *neutral
     for (int part = 0; part < 16; part += FLOATS) {
         floats sum[2][3] = {{{0}}};
         for (int64_t n = 0; n < of->own.count; n++) {
-            floats weight = *(const floats *)(of->own.weight[n] + part);
+            floats weight = AT(floats, of->own.weight[n] + part);
             UNROLL_FOR (int k = 0; k < points; k++)
                 UNROLL_FOR (int i = 0; i < 3; i++) sum[k][i] += moved[k][of->own.row[n]][i] * weight;
         }
         for (int64_t n = 0; n < of->bent.count; n++) {
-            floats weight = *(const floats *)(of->bent.weight[n] + part);
+            floats weight = AT(floats, of->bent.weight[n] + part);
             UNROLL_FOR (int k = 0; k < points; k++)
                 UNROLL_FOR (int i = 0; i < 3; i++) sum[k][i] += bent[k][n][i] * weight;
         }
         UNROLL_FOR (int k = 0; k < points; k++)
-            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(out + SU_POINT_WIDE * k + 16 * i + part) = sum[k][i];
+            UNROLL_FOR (int i = 0; i < 3; i++) WIDE(out + SU_POINT_WIDE * k + part, i) = sum[k][i];
     }
 }
 
@@ -115,13 +115,10 @@ INLINE void follow(int64_t count, const int32_t *index, const float *weight, con
     for (; k + 2 <= count; k += 2) {
         const float *one = moved + SU_POINT_WIDE * (int64_t)index[k],
                     *other = moved + SU_POINT_WIDE * (int64_t)index[k + 1];
-        UNROLL_FOR (int c = 0; c < 3; c++)
-            sum[c] += weight[k] * *(const floats *)(one + 16 * c),
-                odd[c] += weight[k + 1] * *(const floats *)(other + 16 * c);
+        UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += weight[k] * WIDE(one, c), odd[c] += weight[k + 1] * WIDE(other, c);
     }
     if (k < count)
-        UNROLL_FOR (int c = 0; c < 3; c++)
-            sum[c] += weight[k] * *(const floats *)(moved + SU_POINT_WIDE * (int64_t)index[k] + 16 * c);
+        UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += weight[k] * WIDE(moved + SU_POINT_WIDE * (int64_t)index[k], c);
     UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += odd[c];
 }
 
@@ -136,7 +133,7 @@ static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const f
             floats sum[3] = {{0}};
             follow(ties->ties, ties->index + ties->ties * v, ties->weight + ties->ties * v, moved + part, sum);
             for (int64_t i = 0; i < ties->m; i++) {
-                floats wi = *(const floats *)(w + 16 * i + part);
+                floats wi = WIDE(w + part, i);
                 UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += delta[3 * i + c] * wi;
             }
             if (v < kept)
@@ -144,11 +141,13 @@ static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const f
                     UNROLL_FOR (int half = 0; half < 2; half++) {
                         int lane = part + half * DOUBLES;
                         double *to = x[lane / 8];
-                        if (to) *(doubles *)(to + 24 * v + 8 * c + lane % 8) = base[c] + WIDEN_FEW(HALF(sum[c], half));
+                        if (to)
+                            AT(doubles, to + SU_POINT_FRAMES * v + 8 * c + lane % 8) =
+                                base[c] + WIDEN_FEW(HALF(sum[c], half));
                     }
             if (near)
                 UNROLL_FOR (int c = 0; c < 3; c++)
-                    *(floats *)(near + SU_POINT_WIDE * v + 16 * c + part) = ties->near[3 * v + c] + sum[c];
+                    WIDE(near + SU_POINT_WIDE * v + part, c) = ties->near[3 * v + c] + sum[c];
         }
     }
 }
@@ -170,10 +169,8 @@ static const float FLAT = 1e-4f, ROOT_END = 1e-7f, SIDEWAYS = 0.15f, LEAST_SQUAR
 INLINE void characteristic(const floats F[9], floats *square, floats *eight_det, floats *whole, masks *flat)
 {
     floats C[9], t = {0}, c = {0};
-    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
-    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
-    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
-    UNROLL_FOR (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
+    COFACTORS(F, C);
+    EACH_ENTRY (k) t += F[k] * F[k], c += C[k] * C[k];
     floats det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
     *flat = ~((det > 0) & (det * det > FLAT * t * t * t));
     *square = t;
@@ -208,6 +205,16 @@ INLINE void largest_roots(const floats square[BATCH], const floats eight_det[BAT
     }
 }
 
+#define SQUARE4(q) ((q)[0] * (q)[0] + (q)[1] * (q)[1] + (q)[2] * (q)[2] + (q)[3] * (q)[3])
+
+/* A quaternion of that square becomes one of unit length. */
+INLINE void scale_to_unit(const floats *square, floats q[4])
+{
+    floats inverse;
+    inverse_root(square, &inverse);
+    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+}
+
 /* Davenport's matrix of F is K = [tr F, z'; z, F + F' - tr F], z the axial part. q, not yet of unit length: the first
  * column of the adjugate of K - root, which is rank one, +- q q'. sideways: lanes where that column is small (turned by
  * 134 degrees or more). */
@@ -219,10 +226,9 @@ INLINE void first_column(const floats F[9], const floats *root, floats q[4], mas
            A22 = a * b - e * e;
     q[0] = a * A00 - e * A01 - f * A02;
     q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    floats size = SQUARE4(q);
     *sideways = ~(q[0] * q[0] > SIDEWAYS * size);
-    INVERSE_ROOT(floats, masks, size, inverse);
-    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+    scale_to_unit(&size, q);
 }
 
 /* The column with the largest diagonal, for any rotation. */
@@ -249,10 +255,9 @@ INLINE void largest_column(const floats F[9], const floats *root, floats q[4])
     best = WHERE(better, value, best), value = A33 * A33, better = value > best;
     q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]);
     q[3] = WHERE(better, A33, q[3]);
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    floats size = SQUARE4(q);
     size = WHERE(size > LEAST_SQUARE, size, (floats){0} + LEAST_SQUARE);
-    INVERSE_ROOT(floats, masks, size, inverse);
-    UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
+    scale_to_unit(&size, q);
 }
 
 /* The lanes that need it in full. odd: those for scalar code, flat or far from a rotation. */
@@ -274,26 +279,26 @@ INLINE void deformation(const su_ring *ring, int64_t point, const float *x, floa
 {
     const float *own = x + SU_POINT_WIDE * point;
     floats at[3], sum[9] = {{0}};
-    UNROLL_FOR (int a = 0; a < 3; a++) at[a] = *(const floats *)(own + 16 * a);
+    UNROLL_FOR (int a = 0; a < 3; a++) at[a] = WIDE(own, a);
     for (int32_t j = ring->start[point]; j < ring->start[point + 1]; j++) {
         const float *other = x + SU_POINT_WIDE * (int64_t)ring->neighbour[j], *g = ring->coefficient + 3 * (int64_t)j;
         UNROLL_FOR (int a = 0; a < 3; a++) {
-            floats edge = *(const floats *)(other + 16 * a) - at[a];
+            floats edge = WIDE(other, a) - at[a];
             UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * edge;
         }
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) F[k] = sum[k];
+    EACH_ENTRY (k) F[k] = sum[k];
 }
 
 /* Rotation matrices from quaternions, made of unit length to the last bit; entries of R are sixteen apart. */
 INLINE void rotation_of(const floats q[4], float *R)
 {
-    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], norm = 1.5f - 0.5f * size, out[9];
+    floats norm = 1.5f - 0.5f * SQUARE4(q), out[9];
     floats w = q[0] * norm, a = q[1] * norm, b = q[2] * norm, c = q[3] * norm;
     out[0] = 1 - 2 * (b * b + c * c), out[1] = 2 * (a * b - w * c), out[2] = 2 * (a * c + w * b);
     out[3] = 2 * (a * b + w * c), out[4] = 1 - 2 * (a * a + c * c), out[5] = 2 * (b * c - w * a);
     out[6] = 2 * (a * c - w * b), out[7] = 2 * (b * c + w * a), out[8] = 1 - 2 * (a * a + b * b);
-    UNROLL_FOR (int i = 0; i < 9; i++) *(floats *)(R + 16 * i) = out[i];
+    EACH_ENTRY (i) WIDE(R, i) = out[i];
 }
 
 /* The mean of the nodes' gradients at a point. */
@@ -302,9 +307,9 @@ INLINE void node_mean(const su_node_rows *rows, int64_t point, const float *G, f
     floats sum[9] = {{0}};
     for (int32_t j = rows->start[point]; j < rows->start[point + 1]; j++) {
         const float *node = G + SU_TURN_WIDE * (int64_t)rows->node[j];
-        UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += rows->weight[j] * *(const floats *)(node + 16 * k);
+        EACH_ENTRY (k) sum[k] += rows->weight[j] * WIDE(node, k);
     }
-    UNROLL_FOR (int k = 0; k < 9; k++) F[k] = sum[k];
+    EACH_ENTRY (k) F[k] = sum[k];
 }
 
 /* Of a ring's points, or where rows are given of theirs. */
@@ -362,11 +367,11 @@ static void gradients(int64_t frames, const su_ring *nodes, const float *x, floa
                 const float *at = x + SU_POINT_WIDE * (int64_t)nodes->neighbour[j] + part,
                             *g = nodes->coefficient + 3 * (int64_t)j;
                 UNROLL_FOR (int a = 0; a < 3; a++) {
-                    floats here = *(const floats *)(at + 16 * a);
+                    floats here = WIDE(at, a);
                     UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * here;
                 }
             }
-            UNROLL_FOR (int i = 0; i < 9; i++) *(floats *)(G + SU_TURN_WIDE * k + 16 * i + part) = sum[i];
+            EACH_ENTRY (i) WIDE(G + SU_TURN_WIDE * k + part, i) = sum[i];
         }
 }
 
@@ -380,23 +385,17 @@ static void shapes(int64_t count, const int32_t *corner, const double *neutral_i
         v8 E[9], C[9], *g = (v8 *)gradient;
         UNROLL_FOR (int a = 0; a < 3; a++)
             UNROLL_FOR (int c = 0; c < 3; c++)
-                E[3 * a + c] = *(const v8 *)(x + 24 * (int64_t)corner[c + 1] + 8 * a) -
-                               *(const v8 *)(x + 24 * (int64_t)corner[0] + 8 * a);
-        C[0] = E[4] * E[8] - E[5] * E[7], C[1] = E[2] * E[7] - E[1] * E[8], C[2] = E[1] * E[5] - E[2] * E[4];
-        C[3] = E[5] * E[6] - E[3] * E[8], C[4] = E[0] * E[8] - E[2] * E[6], C[5] = E[2] * E[3] - E[0] * E[5];
-        C[6] = E[3] * E[7] - E[4] * E[6], C[7] = E[1] * E[6] - E[0] * E[7], C[8] = E[0] * E[4] - E[1] * E[3];
-        v8 det = E[0] * C[0] + E[1] * C[3] + E[2] * C[6];
-        double scale =
-            neutral_inverse[0] * (neutral_inverse[4] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[7]) -
-            neutral_inverse[1] * (neutral_inverse[3] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[6]) +
-            neutral_inverse[2] * (neutral_inverse[3] * neutral_inverse[7] - neutral_inverse[4] * neutral_inverse[6]);
-        m8 flat = ~(det * scale >= SU_COLLAPSED);
+                E[3 * a + c] = AT(v8, x + SU_POINT_FRAMES * (int64_t)corner[c + 1] + 8 * a) -
+                               AT(v8, x + SU_POINT_FRAMES * (int64_t)corner[0] + 8 * a);
+        COFACTORS(E, C);
+        v8 det = E[0] * C[0] + E[1] * C[1] + E[2] * C[2];
+        m8 flat = ~(det * su_det3(neutral_inverse) >= SU_COLLAPSED);
         v8 inverse = 1 / WHERE(flat, SPLAT(1.0), det);
         UNROLL_FOR (int b = 0; b < 3; b++) {
-            UNROLL_FOR (int c = 0; c < 3; c++) g[3 * (c + 1) + b] = C[3 * c + b] * inverse;
+            UNROLL_FOR (int c = 0; c < 3; c++) g[3 * (c + 1) + b] = C[3 * b + c] * inverse;
             g[b] = -g[3 + b] - g[6 + b] - g[9 + b];
         }
-        *(v8 *)volume = det * (1.0 / 6.0);
+        AT(v8, volume) = det * (1.0 / 6.0);
         uint8_t mask = 0;
         for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((flat[lane] != 0) << lane);
         collapsed[k] = mask;
@@ -414,11 +413,11 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
     for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += SU_GRADIENT_FRAMES) {
         f8 R[9], S[6], away = {0};
         v8 *g = (v8 *)gradient;
-        UNROLL_FOR (int i = 0; i < 9; i++) {
-            R[i] = *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[0] + 16 * i) +
-                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[1] + 16 * i) +
-                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[2] + 16 * i) +
-                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[3] + 16 * i);
+        EACH_ENTRY (i) {
+            R[i] = AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[0] + 16 * i) +
+                   AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[1] + 16 * i) +
+                   AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[2] + 16 * i) +
+                   AT(f8u, rotation + SU_TURN_WIDE * (int64_t)corner[3] + 16 * i);
             R[i] *= 0.25f;
         }
         for (int step = 0; step <= POLAR_STEPS; step++) {
@@ -447,7 +446,7 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
                     neutral_inverse[3 * c] * x + neutral_inverse[3 * c + 1] * y + neutral_inverse[3 * c + 2] * z;
             g[b] = -g[3 + b] - g[6 + b] - g[9 + b];
         }
-        *(v8 *)(volume + 8 * k) = SPLAT(neutral_volume[k]);
+        AT(v8, volume + 8 * k) = SPLAT(neutral_volume[k]);
     }
 }
 
@@ -458,12 +457,12 @@ static void materials(const su_tet_materials *of, const double *blend, double *v
     for (int64_t k = 0; k < count; k++) {
         v8 w = {0}, E = {0}, nu = {0};
         for (int64_t i = 0; i < m; i++) {
-            v8 b = *(const v8 *)(blend + 8 * i);
+            v8 b = AT(v8, blend + 8 * i);
             w += b * weight[i * count + k], E += b * young[i * count + k], nu += b * poisson[i * count + k];
         }
-        *(v8 *)(volume + 8 * k) *= w;
-        *(v8 *)(mu + 8 * k) = SU_LAME_MU(E, nu);
-        *(v8 *)(lambda + 8 * k) = SU_LAME_LAMBDA(E, nu);
+        AT(v8, volume + 8 * k) *= w;
+        AT(v8, mu + 8 * k) = SU_LAME_MU(E, nu);
+        AT(v8, lambda + 8 * k) = SU_LAME_LAMBDA(E, nu);
     }
 }
 
@@ -471,16 +470,15 @@ static void world(int64_t count, const int32_t *point, const float *rotation, co
                   const double *c, double *turn, double *out)
 {
     for (int64_t k = 0; k < count; k++) {
-        const v8 *at = (const v8 *)(x + 24 * (int64_t)point[k]), *q = (const v8 *)Q;
+        const v8 *at = (const v8 *)(x + SU_POINT_FRAMES * (int64_t)point[k]), *q = (const v8 *)Q;
         v8 R[9];
-        UNROLL_FOR (int a = 0; a < 9; a++)
-            R[a] = WIDEN(*(const f8 *)(rotation + SU_TURN_WIDE * (int64_t)point[k] + 16 * a));
+        EACH_ENTRY (a) R[a] = WIDEN(AT(f8, rotation + SU_TURN_WIDE * (int64_t)point[k] + 16 * a));
         UNROLL_FOR (int a = 0; a < 3; a++) {
             UNROLL_FOR (int b = 0; b < 3; b++)
-                *(v8 *)(turn + SU_TURN_FRAMES * k + 8 * (3 * a + b)) =
+                AT(v8, turn + SU_TURN_FRAMES * k + 8 * (3 * a + b)) =
                     q[3 * a] * R[b] + q[3 * a + 1] * R[3 + b] + q[3 * a + 2] * R[6 + b];
-            *(v8 *)(out + 24 * k + 8 * a) =
-                *(const v8 *)(c + 8 * a) + (q[3 * a] * at[0] + q[3 * a + 1] * at[1] + q[3 * a + 2] * at[2]);
+            AT(v8, out + SU_POINT_FRAMES * k + 8 * a) =
+                AT(v8, c + 8 * a) + (q[3 * a] * at[0] + q[3 * a + 1] * at[1] + q[3 * a + 2] * at[2]);
         }
     }
 }
@@ -494,20 +492,20 @@ static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *sou
     for (; j + FLOATS <= size; j += FLOATS) {
         floats sum[8] = {{0}};
         for (int64_t i = 0; i < m; i++) {
-            floats s = *(const floats_u *)(source + i * size + j);
+            floats s = AT(floats_u, source + i * size + j);
             UNROLL_FOR (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
         }
         UNROLL_FOR (int f = 0; f < 8; f++) /* unrolled, so that sums live in registers */
-            if (f < frames) *(floats_u *)(rows[f] + at + j) = sum[f] * *(const floats_u *)(scale + f * size + j);
+            if (f < frames) AT(floats_u, rows[f] + at + j) = sum[f] * AT(floats_u, scale + f * size + j);
     }
     if (j == size) return;
     f8 sum[8] = {{0}};
     for (int64_t i = 0; i < m; i++) {
-        f8 s = *(const f8 *)(source + i * size + j);
+        f8 s = AT(f8, source + i * size + j);
         UNROLL_FOR (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
     }
     UNROLL_FOR (int f = 0; f < 8; f++)
-        if (f < frames) *(f8 *)(rows[f] + at + j) = sum[f] * *(const f8 *)(scale + f * size + j);
+        if (f < frames) AT(f8, rows[f] + at + j) = sum[f] * AT(f8, scale + f * size + j);
 }
 
 /* A corner's rows in the columns of its tet. */
@@ -520,12 +518,12 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
         f8 x = {0}, y = {0}, z = {0};
         for (int32_t k = tap[0], end = tap[1]; k < end; k++) {
             const float *row = rows + taps[k].offset;
-            f8 mask = *(const f8 *)taps[k].mask;
-            x += mask * *(const f8u *)row;
-            y += mask * *(const f8u *)(row + apart);
-            z += mask * *(const f8u *)(row + 2 * apart);
+            f8 mask = AT(f8, taps[k].mask);
+            x += mask * AT(f8u, row);
+            y += mask * AT(f8u, row + apart);
+            z += mask * AT(f8u, row + 2 * apart);
         }
-        *(f8 *)(out + j) = x, *(f8 *)(out + stride + j) = y, *(f8 *)(out + 2 * stride + j) = z;
+        AT(f8, out + j) = x, AT(f8, out + stride + j) = y, AT(f8, out + 2 * stride + j) = z;
     }
 }
 
@@ -535,15 +533,15 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
         type sum[9] = {{0}};                                                                                           \
         for (int c = 0; c < corners; c++) {                                                                            \
             const float *row = rows[c] + j, *r = R[c], *at = g[c];                                                     \
-            type x = *(const type##_u *)row, y = *(const type##_u *)(row + apart[c]);                                  \
-            type z = *(const type##_u *)(row + 2 * apart[c]);                                                          \
+            type x = AT(type##_u, row), y = AT(type##_u, row + apart[c]);                                              \
+            type z = AT(type##_u, row + 2 * apart[c]);                                                                 \
             UNROLL_FOR (int a = 0; a < 3; a++) {                                                                       \
                 type turned =                                                                                          \
                     r[SU_POINT_WIDE * a] * x + r[SU_POINT_WIDE * a + 16] * y + r[SU_POINT_WIDE * a + 32] * z;          \
                 UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                               \
             }                                                                                                          \
         }                                                                                                              \
-        UNROLL_FOR (int a = 0; a < 9; a++) *(type##_u *)(B + a * stride + j) = sum[a];                                 \
+        EACH_ENTRY (a) AT(type##_u, B + a * stride + j) = sum[a];                                                      \
     } while (0)
 
 static void build_B(const su_tet_rows *what)
@@ -551,7 +549,7 @@ static void build_B(const su_tet_rows *what)
     float gradient[4][3][8] __attribute__((aligned(32)));
     UNROLL_FOR (int c = 0; c < 4; c++)
         UNROLL_FOR (int k = 0; k < 3; k++)
-            *(f8 *)gradient[c][k] = NARROW(*(const v8 *)(what->gradient + 24 * c + 8 * k));
+            AT(f8, gradient[c][k]) = NARROW(AT(v8, what->gradient + SU_POINT_FRAMES * c + 8 * k));
     const int64_t frames = what->frames,
                   stride = what->stride; /* stores might change what they are read from, for the compiler */
     for (int64_t f = 0; f < frames; f++) {
@@ -586,7 +584,7 @@ INLINE void gram_sums(int64_t m, const float *source, const float *left, const f
         for (int64_t j = 0; j < m; j++) {
             floats T[GRAM_FRAMES] = {{0}};
             for (int64_t i = 0; i < m; i++, s += SU_GRAM) {
-                floats entry = *(const floats *)s;
+                floats entry = AT(floats, s);
                 UNROLL_FOR (int f = 0; f < GRAM_FRAMES; f++) T[f] += left[8 * i + f] * entry;
             }
             UNROLL_FOR (int k = 0; k < 3; k++)
@@ -594,7 +592,7 @@ INLINE void gram_sums(int64_t m, const float *source, const float *left, const f
         }
         UNROLL_FOR (int k = 0; k < 3; k++)
             UNROLL_FOR (int f = 0; f < GRAM_FRAMES; f++)
-                *(floats *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + part) = sum[k][f];
+                AT(floats, sums + SU_GRAM * (GRAM_FRAMES * k + f) + part) = sum[k][f];
     }
 }
 
@@ -612,10 +610,8 @@ static void gram_block(const su_gram_block *what)
                     for (int f = 0; f < GRAM_FRAMES; f++) {
                         float *out = what->out[k][from + f];
                         if (!out) continue;
-                        v8 scale =
-                            what->left_scale[from + f][a] * *(const v8u *)(what->right_scale[k][from + f] + column);
-                        *(f8 *)(out + at) =
-                            *(const f8 *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + at - entry) * NARROW(scale);
+                        v8 scale = what->left_scale[from + f][a] * AT(v8u, what->right_scale[k][from + f] + column);
+                        AT(f8, out + at) = AT(f8, sums + SU_GRAM * (GRAM_FRAMES * k + f) + at - entry) * NARROW(scale);
                     }
             }
         }

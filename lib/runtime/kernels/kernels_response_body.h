@@ -25,13 +25,12 @@ INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
         off[n] = WHERE((off[n] < NO_SHEAR) & (off[n] > -NO_SHEAR), zero, off[n]);
         square[n] = half[n] * half[n] + off[n] * off[n];
     }
-    UNROLL_FOR (int n = 0; n < GROUPS; n++)
-        INVERSE_ROOT(floats, masks, square[n], inverse[n]); /* finite, about 3e19, for 0 */
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) inverse_root(square + n, inverse + n); /* finite, about 3e19, for 0 */
     UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats larger = WHERE(half[n] < 0, -half[n], half[n]);
         square[n] = 0.5f + 0.5f * larger * inverse[n]; /* of the cosine, at least 1/2; tan 2t = off / half */
     }
-    UNROLL_FOR (int n = 0; n < GROUPS; n++) INVERSE_ROOT(floats, masks, square[n], turned[n]);
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) inverse_root(square + n, turned + n);
     UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats c = square[n] * turned[n], sine = 0.5f * off[n] * inverse[n] * turned[n], x, y;
         sine = WHERE(half[n] < 0, -sine, sine);
@@ -76,7 +75,7 @@ INLINE void decompose_f(const floats F[9], const floats v[9], floats u[9], float
             x[i] = F[3 * i] * v[k] + F[3 * i + 1] * v[3 + k] + F[3 * i + 2] * v[6 + k];
             size += x[i] * x[i];
         }
-        INVERSE_ROOT(floats, masks, size, inverse);
+        inverse_root(&size, &inverse);
         s[k] = size * inverse;
         UNROLL_FOR (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
     }
@@ -153,12 +152,12 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
 
 /* Entry (i, k) of a symmetric 9 x 9 matrix stored as its upper triangle by rows; of a derivative, lanes from D on. */
 #define UPPER(i, k) ((i) <= (k) ? (i) * (17 - (i)) / 2 + (k) : (k) * (17 - (k)) / 2 + (i))
-#define ENTRY(D, i, k) (*(floats *)((D) + SU_DERIVATIVE_LANES * UPPER(i, k)))
+#define ENTRY(D, i, k) AT(floats, (D) + SU_DERIVATIVE_LANES * UPPER(i, k))
 
 /* D = sum over `terms` (a constant) of weighted x x', the weights already in wx. */
 INLINE void outer_products(int terms, const floats (*x)[9], const floats (*wx)[9], float *D)
 {
-    UNROLL_FOR (int i = 0; i < 9; i++)
+    EACH_ENTRY (i)
         for (int j = i; j < 9; j++) {
             floats sum = wx[0][i] * x[0][j];
             UNROLL_FOR (int t = 1; t < terms; t++) sum += wx[t][i] * x[t][j];
@@ -171,7 +170,7 @@ INLINE void pair_vectors(const floats u[9], const floats v[9], const floats *sig
                          floats x[3][9], floats wx[3][9])
 {
     floats turned[9];
-    UNROLL_FOR (int k = 0; k < 9; k++) turned[k] = *sign * u[k];
+    EACH_ENTRY (k) turned[k] = *sign * u[k];
     UNROLL_FOR (int k = 0; k < 3; k++) {
         int a = (k + 1) % 3, b = (k + 2) % 3;
         UNROLL_FOR (int i = 0; i < 3; i++)
@@ -194,7 +193,7 @@ INLINE void indefinite_block(const floats diagonal[3], const floats off[3], mask
 /* D + c 1 */
 INLINE void add_diagonal(const floats *c, float *D)
 {
-    UNROLL_FOR (int i = 0; i < 9; i++) ENTRY(D, i, i) += *c;
+    EACH_ENTRY (i) ENTRY(D, i, i) += *c;
 }
 
 /* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors, and s (F - C)(F - C)' with s of SU_TISSUE. Its
@@ -207,12 +206,10 @@ INLINE void smith_derivative(su_material material, const floats F[9], const floa
     floats c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, stiffening = *stiffening_of;
     floats x[6][9], wx[6][9], *C = x[1];
     const int terms = material == SU_TISSUE ? 3 : 2; /* before those of the projection */
-    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
-    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
-    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
-    UNROLL_FOR (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
+    COFACTORS(F, C);
+    EACH_ENTRY (k) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
     if (material == SU_TISSUE)
-        UNROLL_FOR (int k = 0; k < 9; k++) x[2][k] = F[k] - C[k], wx[2][k] = stiffening * x[2][k];
+        EACH_ENTRY (k) x[2][k] = F[k] - C[k], wx[2][k] = stiffening * x[2][k];
     if (project) {
         floats u[9], s[3], weight[3], diagonal[3], off[3], slope[3], zero = {0};
         floats size = WHERE(p < 0, -p, p), sign = WHERE(p < 0, zero - 1.0f, zero + 1.0f);
@@ -236,11 +233,12 @@ INLINE void smith_derivative(su_material material, const floats F[9], const floa
         outer_products(terms, (const floats(*)[9])x, (const floats(*)[9])wx, D);
     }
     add_diagonal(&c, D);
-    static const int8_t pairs[18][3] = {{0, 4, 8}, {0, 8, 4}, {4, 8, 0}, {1, 5, 6}, {1, 6, 5}, {5, 6, 1},
-                                        {2, 3, 7}, {2, 7, 3}, {3, 7, 2}, {0, 5, 7}, {0, 7, 5}, {5, 7, 0},
-                                        {1, 3, 8}, {1, 8, 3}, {3, 8, 1}, {2, 4, 6}, {2, 6, 4}, {4, 6, 2}};
-    UNROLL_FOR (int n = 0; n < 9; n++) ENTRY(D, pairs[n][0], pairs[n][1]) += p * F[pairs[n][2]];
-    UNROLL_FOR (int n = 9; n < 18; n++) ENTRY(D, pairs[n][0], pairs[n][1]) -= p * F[pairs[n][2]];
+    UNROLL_FOR (int m = 0; m < 3; m++)
+        UNROLL_FOR (int n = 0; n < 3; n++) {
+            int i = (m + 1) % 3, j = (m + 2) % 3, k = (n + 1) % 3, l = (n + 2) % 3;
+            ENTRY(D, 3 * i + k, 3 * j + l) += p * F[3 * m + n];
+            ENTRY(D, 3 * i + l, 3 * j + k) -= p * F[3 * m + n];
+        }
 }
 
 /* D_ab,cd = delta_ac S_db + lambda F_ab F_cd + mu (delta_bd (F F')_ac + F_ad F_cb). Flips are positive unless the
@@ -256,7 +254,7 @@ INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v
             B[3 * a + b] = mu * (F[3 * a] * F[3 * b] + F[3 * a + 1] * F[3 * b + 1] + F[3 * a + 2] * F[3 * b + 2]);
         }
     floats trace = lambda * (S[0] + S[4] + S[8]);
-    UNROLL_FOR (int k = 0; k < 9; k++) S[k] *= 2 * mu, x[0][k] = F[k], wx[0][k] = lambda * F[k];
+    EACH_ENTRY (k) S[k] *= 2 * mu, x[0][k] = F[k], wx[0][k] = lambda * F[k];
     UNROLL_FOR (int k = 0; k < 3; k++) S[4 * k] += trace;
     if (project) {
         floats u[9], s[3], weight[3], diagonal[3], off[3], zero = {0}, sign = zero - 1.0f;
@@ -277,7 +275,7 @@ INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v
     } else {
         outer_products(1, (const floats(*)[9])x, (const floats(*)[9])wx, D);
     }
-    UNROLL_FOR (int i = 0; i < 9; i++)
+    EACH_ENTRY (i)
         for (int j = i; j < 9; j++) {
             int a = i / 3, b = i % 3, c = j / 3, d = j % 3;
             floats sum = mu * F[3 * a + d] * F[3 * c + b];
@@ -293,7 +291,7 @@ INLINE void corotational_derivative(const floats u[9], const floats s[3], const 
 {
     floats mu = *mu_of, lambda = *lambda_of, x[5][9], wx[5][9], weight[3], zero = {0}, sign = zero - 1.0f,
            twice = 2 * mu;
-    UNROLL_FOR (int i = 0; i < 9; i++) {
+    EACH_ENTRY (i) {
         x[0][i] =
             u[i / 3 * 3] * v[i % 3 * 3] + u[i / 3 * 3 + 1] * v[i % 3 * 3 + 1] + u[i / 3 * 3 + 2] * v[i % 3 * 3 + 2];
         wx[0][i] = lambda * x[0][i];
@@ -322,28 +320,26 @@ INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], double
 {
     const double *strain = what->strain + su_strain_at(e);
     doubles zero = {0};
-    UNROLL_FOR (int k = 0; k < 9; k++)
-        G[k] = *(const doubles *)(strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
+    EACH_ENTRY (k) G[k] = AT(doubles, strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
     doubles det =
         F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
     doubles size = {0};
-    UNROLL_FOR (int k = 0; k < 9; k++) size += F[k] * F[k];
+    EACH_ENTRY (k) size += F[k] * F[k];
     *bad = ~((det > FLATTEST) & (size < LARGEST_SQUARE));
-    UNROLL_FOR (int k = 0; k < 9; k++)
-        F[k] = WHERE(*bad, zero + (k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(*bad, zero, G[k]);
+    EACH_ENTRY (k) F[k] = WHERE(*bad, zero + (k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(*bad, zero, G[k]);
 }
 
 /* P += factor D x, D from the lanes of P on. */
 INLINE void add_product(const float *D, double factor, const doubles x[9], doubles P[9])
 {
     doubles sum[9] = {{0}};
-    UNROLL_FOR (int i = 0; i < 9; i++)
+    EACH_ENTRY (i)
         for (int j = i; j < 9; j++) {
-            doubles d = WIDEN_FEW(*(const few *)(D + SU_DERIVATIVE_LANES * UPPER(i, j)));
+            doubles d = WIDEN_AT(D + SU_DERIVATIVE_LANES * UPPER(i, j));
             sum[i] += d * x[j];
             if (j > i) sum[j] += d * x[i];
         }
-    UNROLL_FOR (int k = 0; k < 9; k++) P[k] += factor * sum[k];
+    EACH_ENTRY (k) P[k] += factor * sum[k];
 }
 
 /* Strains of as many elements as a vector has floats, in two halves; a last half alone is taken twice. */
@@ -358,17 +354,17 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
     doubles P[2][9], u[2][9], v[2][9], s[2][3], mu[2], lambda[2], volume[2];
     floats Ff[9], uf[9], sf[3];
     coefficients at[2];
-    UNROLL_FOR (int k = 0; k < 9; k++) Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
+    EACH_ENTRY (k) Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
     if (material == SU_COROTATIONAL)
-        UNROLL_FOR (int k = 0; k < 9; k++) v[0][k] = WIDEN_FEW(HALF(vf[k], 0)), v[1][k] = WIDEN_FEW(HALF(vf[k], 1));
+        EACH_ENTRY (k) v[0][k] = WIDEN_FEW(HALF(vf[k], 0)), v[1][k] = WIDEN_FEW(HALF(vf[k], 1));
     for (int n = 0; n < 2; n++) {
         int64_t from = e + DOUBLES * n < what->count ? e + DOUBLES * n : e;
-        mu[n] = what->stiffness * *(const doubles *)(what->mu + from);
-        lambda[n] = what->stiffness * *(const doubles *)(what->lambda + from);
-        volume[n] = *(const doubles *)(what->volume + from);
+        mu[n] = what->stiffness * AT(doubles, what->mu + from);
+        lambda[n] = what->stiffness * AT(doubles, what->lambda + from);
+        volume[n] = AT(doubles, what->volume + from);
         law_parameters(material, mu + n, lambda + n);
         stress_of(material, mu + n, lambda + n, x->F[n], x->G[n], v[n], u[n], s[n], P[n], at + n);
-        UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] *= volume[n];
+        EACH_ENTRY (k) P[n][k] *= volume[n];
     }
     masks indefinite = {0};
     float *D = derivative ? what->derivative + su_derivative_at(e) : NULL;
@@ -391,7 +387,7 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
             else
                 stvk_derivative(Ff, Gf, vf, &m, &l, false, D, &indefinite);
         } else {
-            UNROLL_FOR (int k = 0; k < 9; k++) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
+            EACH_ENTRY (k) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
             UNROLL_FOR (int k = 0; k < 3; k++) sf[k] = BOTH(s[0][k], s[1][k]);
             corotational_derivative(uf, sf, vf, &m, &l, &p, project, D);
         }
@@ -399,30 +395,30 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
     }
     floats linear[9] = {{0}};
     if (derivative && what->linear != 0) /* as exact as the products that it balances */
-        UNROLL_FOR (int i = 0; i < 9; i++) {
+        EACH_ENTRY (i) {
             linear[i] = ENTRY(D, i, 0) * Gf[0];
             UNROLL_FOR (int j = 1; j < 9; j++) linear[i] += ENTRY(D, i, j) * Gf[j];
         }
     for (int n = 0; n < 2 && e + DOUBLES * n < what->count; n++) {
         int64_t from = e + DOUBLES * n, lane = su_strain_at(from);
         if (derivative && what->linear != 0)
-            UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] -= what->linear * WIDEN_FEW(HALF(linear[k], n));
+            EACH_ENTRY (k) P[n][k] -= what->linear * WIDEN_FEW(HALF(linear[k], n));
         if (what->damping != 0) {
             doubles rate[9];
-            UNROLL_FOR (int k = 0; k < 9; k++)
-                rate[k] = *(const doubles *)(what->strain + lane + SU_LANES * k) -
-                          *(const doubles *)(what->carried + lane + SU_LANES * k);
+            EACH_ENTRY (k)
+                rate[k] =
+                    AT(doubles, what->strain + lane + SU_LANES * k) - AT(doubles, what->carried + lane + SU_LANES * k);
             add_product(held + DOUBLES * n, what->damping, rate, P[n]);
         }
-        UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(what->stress + lane + SU_LANES * k) = P[n][k];
+        EACH_ENTRY (k) AT(doubles, what->stress + lane + SU_LANES * k) = P[n][k];
         for (int i = 0; i < DOUBLES; i++)
             if (x->bad[n][i] != 0 || indefinite[DOUBLES * n + i] != 0)
                 what->irregular[from / SU_LANES] |= (uint8_t)(1 << (from % SU_LANES + i));
     }
     if (derivative && what->damping != 0)
         for (int k = 0; k < SU_DERIVATIVE_ENTRIES; k++)
-            *(floats *)(D + SU_DERIVATIVE_LANES * k) +=
-                (float)what->damping * *(const floats *)(held + SU_DERIVATIVE_LANES * k);
+            AT(floats, D + SU_DERIVATIVE_LANES * k) +=
+                (float)what->damping * AT(floats, held + SU_DERIVATIVE_LANES * k);
 }
 
 INLINE void respond_to(const su_response *what, su_material material, bool derivative)
@@ -436,7 +432,7 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
             load_strain(what, e + DOUBLES * n < what->count ? e + DOUBLES * n : e, x[n / 2].G[n % 2], x[n / 2].F[n % 2],
                         x[n / 2].bad + n % 2);
         UNROLL_FOR (int n = 0; n < GROUPS; n++)
-            UNROLL_FOR (int k = 0; k < 9; k++) G[n][k] = BOTH(x[n].G[0][k], x[n].G[1][k]);
+            EACH_ENTRY (k) G[n][k] = BOTH(x[n].G[0][k], x[n].G[1][k]);
         if (material == SU_COROTATIONAL)
             principal_axes((const floats(*)[9])G, 4, v);
         else if (project)
@@ -446,34 +442,22 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
     }
 }
 
+/* Constants in each call, so that branches fold. */
+#define RESPOND_TO(law)                                                                                                \
+    case law:                                                                                                          \
+        if (what->derivative)                                                                                          \
+            respond_to(what, law, true);                                                                               \
+        else                                                                                                           \
+            respond_to(what, law, false);                                                                              \
+        return
+
 static void respond(const su_response *what)
 {
-    bool derivative = what->derivative != NULL;
     switch (what->material) {
-    case SU_STVK:
-        if (derivative)
-            respond_to(what, SU_STVK, true);
-        else
-            respond_to(what, SU_STVK, false);
-        return;
-    case SU_NEOHOOKEAN:
-        if (derivative)
-            respond_to(what, SU_NEOHOOKEAN, true);
-        else
-            respond_to(what, SU_NEOHOOKEAN, false);
-        return;
-    case SU_TISSUE:
-        if (derivative)
-            respond_to(what, SU_TISSUE, true);
-        else
-            respond_to(what, SU_TISSUE, false);
-        return;
-    case SU_COROTATIONAL:
-        if (derivative)
-            respond_to(what, SU_COROTATIONAL, true);
-        else
-            respond_to(what, SU_COROTATIONAL, false);
-        return;
+        RESPOND_TO(SU_STVK);
+        RESPOND_TO(SU_NEOHOOKEAN);
+        RESPOND_TO(SU_TISSUE);
+        RESPOND_TO(SU_COROTATIONAL);
     }
     memset(what->irregular, 0xff, (size_t)(what->count / SU_LANES)); /* a law without lanes: the scalar code's */
 }

@@ -1,5 +1,18 @@
 /* All groups of kernels for one instruction set. Included once by each kernels_<set>.c, which has set SU_KERNEL_SET
- * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512, TILE_I, TILE_J and GROUPS. */
+ * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512 with SU_TARGET, what the compiler
+ * may use of the processor, TILE_I, TILE_J and GROUPS. */
+
+#define SU_PRAGMA(text) _Pragma(#text)
+#define SU_FOR_TARGET(push) SU_PRAGMA(push)
+#if defined(SU_TARGET) && defined(__clang__)
+SU_FOR_TARGET(clang attribute push(__attribute__((target(SU_TARGET))), apply_to = function))
+#elif defined(SU_TARGET)
+#pragma GCC push_options
+SU_FOR_TARGET(GCC target(SU_TARGET))
+#if defined(SU_AVX512)
+#pragma GCC target("prefer-vector-width=512")
+#endif
+#endif
 
 #include "runtime/kernels/kernels_vector.h"
 
@@ -11,50 +24,23 @@
 
 #include "runtime/kernels/kernels_clusters_body.h"
 
-const su_kernel_set SU_KERNEL_SET = {.name = SU_KERNELS_NAME,
-                                     .step = {.name = SU_KERNELS_NAME,
-                                              .rows_times = rows_times,
-                                              .rows_times_float = rows_times_float,
-                                              .rows_combine = rows_combine,
-                                              .corners = corners,
-                                              .turned_strain = turned_strain,
-                                              .respond = respond,
-                                              .tangent = tangent,
-                                              .tangent_abreast = tangent_abreast,
-                                              .force_abreast = force_abreast,
-                                              .strain_abreast = strain_abreast,
-                                              .strain_abreast_float = strain_abreast_float,
-                                              .cholesky = cholesky,
-                                              .solve = solve,
-                                              .largest_square = largest_square,
-                                              .inertia = inertia},
-                                     .pose = {.scatter = scatter,
-                                              .scatter_floats = scatter_floats,
-                                              .scatter_corners = scatter_corners,
-                                              .moved = moved,
-                                              .sample = sample,
-                                              .rest = rest,
-                                              .rotations = rotations,
-                                              .gradients = gradients,
-                                              .node_rotations = node_rotations,
-                                              .turned_shapes = turned_shapes,
-                                              .shapes = shapes,
-                                              .materials = materials,
-                                              .world = world,
-                                              .blend_rows = blend_rows,
-                                              .build_B = build_B,
-                                              .build_abreast = build_abreast,
-                                              .gram_block = gram_block},
-                                     .frames = {.combine = combine,
-                                                .combine_one = combine_one,
-                                                .weigh = weigh_frames,
-                                                .weigh_one = weigh_one,
-                                                .turn = turn_frames,
-                                                .separate = separate,
-                                                .embed = embed},
-                                     .clusters = {.name = SU_KERNELS_NAME,
-                                                  .gradients = cluster_gradients,
-                                                  .gather = cluster_gather,
-                                                  .rotations = cluster_rotations,
-                                                  .corotational = cluster_corotational,
-                                                  .triple = cluster_triple}};
+static const char name[] = SU_KERNELS_NAME;
+#define OWN(what) .what = what
+
+const su_kernel_set SU_KERNEL_SET = {
+    OWN(name),
+    .step = {OWN(name), OWN(rows_times), OWN(rows_times_float), OWN(rows_combine), OWN(corners), OWN(turned_strain),
+             OWN(respond), OWN(tangent), OWN(tangent_abreast), OWN(force_abreast), OWN(strain_abreast),
+             OWN(strain_abreast_float), OWN(cholesky), OWN(solve), OWN(largest_square), OWN(inertia)},
+    .pose = {OWN(scatter), OWN(scatter_floats), OWN(scatter_corners), OWN(moved), OWN(sample), OWN(rest),
+             OWN(rotations), OWN(gradients), OWN(node_rotations), OWN(turned_shapes), OWN(shapes), OWN(materials),
+             OWN(world), OWN(blend_rows), OWN(build_B), OWN(build_abreast), OWN(gram_block)},
+    .frames = {OWN(combine), OWN(combine_one), OWN(weigh), OWN(weigh_one), OWN(turn), OWN(separate), OWN(embed)},
+    .clusters = {OWN(name), .gradients = cluster_gradients, .gather = cluster_gather, .rotations = cluster_rotations,
+                 .corotational = cluster_corotational, .triple = cluster_triple}};
+
+#if defined(SU_TARGET) && defined(__clang__)
+#pragma clang attribute pop
+#elif defined(SU_TARGET)
+#pragma GCC pop_options
+#endif

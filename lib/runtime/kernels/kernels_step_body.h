@@ -4,7 +4,16 @@
 
 #include "runtime/kernels/kernels_response_body.h"
 
-#define LOAD_F(p) WIDEN(*(const f8 *)(p))
+#define LOAD_F(p) WIDEN(AT(f8, p))
+
+/* As many of eight numbers as are meant, or all. */
+INLINE void store_some(int64_t count, const v8 *from, double *out)
+{
+    if (count >= 8)
+        AT(v8u, out) = *from;
+    else
+        memcpy(out, from, (size_t)count * sizeof *out);
+}
 
 static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
 {
@@ -12,14 +21,11 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
         doubles sum[8] = {{0}};
         v8 result;
         for (int64_t j = 0; j < stride; j += DOUBLES) {
-            doubles at = *(const doubles *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(*(const few *)(A + i * stride + j)) * at;
+            doubles at = AT(doubles, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_AT(A + i * stride + j) * at;
         }
         sum_doubles(sum, &result);
-        if (rows - k >= 8)
-            *(v8u *)(out + k) = result;
-        else
-            memcpy(out + k, &result, (size_t)(rows - k) * sizeof *out);
+        store_some(rows - k, &result, out + k);
     }
 }
 
@@ -30,32 +36,29 @@ static void rows_times_float(int64_t rows, int64_t stride, const float *A, const
         f8 result;
         int64_t j = 0;
         for (; j + FLOATS <= stride; j += FLOATS) {
-            floats at = *(const floats_u *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const floats_u *)(A + i * stride + j) * at;
+            floats at = AT(floats_u, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += AT(floats_u, A + i * stride + j) * at;
         }
 #if defined(SU_AVX512)
         if (j < stride)
             UNROLL_FOR (int i = 0; i < 8; i++) {
-                f8 none = {0}, rest = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
+                f8 none = {0}, rest = AT(f8, A + i * stride + j) * AT(f8, x + j);
                 sum[i] += TOGETHER(rest, none);
             }
 #endif
         sum_floats(sum, &result);
         v8 all = WIDEN(result);
-        if (rows - k >= 8)
-            *(v8u *)(out + k) = all;
-        else
-            memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
+        store_some(rows - k, &all, out + k);
     }
 }
 
 INLINE void combine_columns(int vectors, int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
 {
     doubles all[3];
-    UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = *(const doubles *)(sum + DOUBLES * n);
+    UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = AT(doubles, sum + DOUBLES * n);
     for (int64_t k = 0; k < rows; k++, A += stride)
-        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(*(const few *)(A + DOUBLES * n));
-    UNROLL_FOR (int n = 0; n < vectors; n++) *(doubles *)(sum + DOUBLES * n) = all[n];
+        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_AT(A + DOUBLES * n);
+    UNROLL_FOR (int n = 0; n < vectors; n++) AT(doubles, sum + DOUBLES * n) = all[n];
 }
 
 static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
@@ -80,27 +83,24 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
     for (int64_t e = 0; e < count; e += 8) {
         const int32_t *at = base + e;
         const v8 *G = (const v8 *)(strain + 9 * e);
-        v8 g[9], first[3], own[3], moved[3];
-        UNROLL_FOR (int i = 0; i < 9; i++) g[i] = *(const v8 *)(gradient + (3 + i) * count + e);
+        v8 g[9], C[9], first[3], own[3], moved[3];
+        EACH_ENTRY (i) g[i] = AT(v8, gradient + (3 + i) * count + e);
         UNROLL_FOR (int a = 0; a < 3; a++) {
             const double *s = still + a * kept;
             own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
-            *(v8 *)(u + a * count + e) = own[a];
+            AT(v8, u + a * count + e) = own[a];
         }
         turn_corner(rotation + e, count, false, own, first);
-        v8 det = g[0] * (g[4] * g[8] - g[5] * g[7]) + g[1] * (g[5] * g[6] - g[3] * g[8]) +
-                 g[2] * (g[3] * g[7] - g[4] * g[6]);
+        COFACTORS(g, C);
+        v8 det = g[0] * C[0] + g[1] * C[1] + g[2] * C[2];
         v8 inverse = 1 / WHERE(det == 0, SPLAT(1.0), det);
-        UNROLL_FOR (int c = 0; c < 3;
-                    c++) { /* edges: the inverse of the gradients, whose columns are cross products of the two others */
-            const v8 *x = g + 3 * ((c + 1) % 3), *y = g + 3 * ((c + 2) % 3);
+        UNROLL_FOR (int c = 0; c < 3; c++) { /* edges: the inverse of the gradients */
             v8 edge[3];
-            UNROLL_FOR (int a = 0; a < 3; a++)
-                edge[a] = (x[(a + 1) % 3] * y[(a + 2) % 3] - x[(a + 2) % 3] * y[(a + 1) % 3]) * inverse;
+            UNROLL_FOR (int a = 0; a < 3; a++) edge[a] = C[3 * c + a] * inverse;
             UNROLL_FOR (int a = 0; a < 3; a++)
                 moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
             turn_corner(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
-            UNROLL_FOR (int a = 0; a < 3; a++) *(v8 *)(u + (3 * (c + 1) + a) * count + e) = own[a];
+            UNROLL_FOR (int a = 0; a < 3; a++) AT(v8, u + (3 * (c + 1) + a) * count + e) = own[a];
         }
     }
 }
@@ -111,54 +111,50 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
         v8 out[9] = {{0}};
         UNROLL_FOR (int c = 0; c < 4; c++) {
             v8 x[3], moved[3];
-            UNROLL_FOR (int a = 0; a < 3; a++) x[a] = *(const v8 *)(u + (3 * c + a) * count + e);
+            UNROLL_FOR (int a = 0; a < 3; a++) x[a] = AT(v8, u + (3 * c + a) * count + e);
             turn_corner(rotation + 9 * c * count + e, count, false, x, moved);
             UNROLL_FOR (int a = 0; a < 3; a++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
-                    out[3 * a + b] += moved[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
+                    out[3 * a + b] += moved[a] * AT(v8, gradient + (3 * c + b) * count + e);
         }
-        UNROLL_FOR (int a = 0; a < 9; a++) *(v8 *)(strain + 9 * e + 8 * a) = out[a];
+        EACH_ENTRY (a) AT(v8, strain + 9 * e + 8 * a) = out[a];
     }
 }
 
 /* ---- products ---- */
 
-/* C (TILE_I rows from C, `vectors` of doubles wide, lead) += sign * sum_k A[k][0..TILE_I) W[k][0..], both with row
- * stride. */
-INLINE void product_tile(int64_t depth, int64_t stride, const double *A, const double *W, int64_t lead, double *C,
-                         int vectors, double sign)
+/* C (TILE_I rows, `vectors` of doubles wide) -= sum over k < depth of A[k][0..TILE_I) W[k][0..], rows `lead` apart. */
+INLINE void product_tile(int vectors, int64_t depth, int64_t lead, const double *A, const double *W, double *C)
 {
     doubles sum[TILE_I][TILE_J] = {{{0}}};
-    for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
+    for (int64_t k = 0; k < depth; k++, A += lead, W += lead) {
         doubles w[TILE_J];
-        UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const doubles *)(W + DOUBLES * j);
+        UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = AT(doubles, W + DOUBLES * j);
         UNROLL_FOR (int i = 0; i < TILE_I; i++)
             UNROLL_FOR (int j = 0; j < vectors; j++) sum[i][j] += A[i] * w[j];
     }
     UNROLL_FOR (int i = 0; i < TILE_I; i++)
-        UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(C + i * lead + DOUBLES * j) += sign * sum[i][j];
+        UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, C + i * lead + DOUBLES * j) -= sum[i][j];
 }
 
-/* 8 rows of C from block row ib, columns from block jb to the end (blocks of 8). */
-INLINE void product_row(int64_t depth, int64_t stride, const double *A, const double *W, int64_t jb, int64_t blocks,
-                        int64_t lead, double *C, double sign)
+/* Rows first .. first + 7 of the matrix less the products of those above, columns from `first` to the end. */
+INLINE void product_row(int64_t first, int64_t end, int64_t lead, double *A)
 {
-    const int64_t end = 8 * blocks;
-    for (int i = 0; i < 8; i += TILE_I) {
-        int64_t j = 8 * jb;
+    for (int64_t i = first; i < first + 8; i += TILE_I) {
+        int64_t j = first;
         for (; TILE_J >= 3 && j + 3 * DOUBLES <= end; j += 3 * DOUBLES)
-            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 3, sign);
+            product_tile(3, first, lead, A + i, A + j, A + i * lead + j);
         for (; TILE_J >= 2 && j + 2 * DOUBLES <= end; j += 2 * DOUBLES)
-            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 2, sign);
-        for (; j < end; j += DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 1, sign);
+            product_tile(2, first, lead, A + i, A + j, A + i * lead + j);
+        for (; j < end; j += DOUBLES) product_tile(1, first, lead, A + i, A + j, A + i * lead + j);
     }
 }
 
 /* ---- the reduced tangent ----
  * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on
  * processors that have both, so that eight columns cost as much as sixteen. */
-#define ADD_LOW(to, from) (*(doubles *)(to) += WIDEN_FEW(HALF(from, 0)))
-#define ADD_FLOATS(to, from) (ADD_LOW(to, from), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
+#define ADD_LOW(to, from) (AT(doubles, to) += WIDEN_FEW(HALF(from, 0)))
+#define ADD_FLOATS(to, from) (ADD_LOW(to, from), AT(doubles, (to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
 
 /* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are
  * constants for the compiler. low: only the first eight columns. Few sums would wait for themselves: they take two
@@ -172,13 +168,13 @@ INLINE void product_block(int rows, int vectors, bool low, int64_t depth, int64_
     for (; k + strands <= depth; k += strands, A += strands * stride, W += strands * stride)
         UNROLL_FOR (int s = 0; s < strands; s++) {
             floats w[TILE_J];
-            UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const floats_u *)(W + s * stride + FLOATS * j);
+            UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = AT(floats_u, W + s * stride + FLOATS * j);
             UNROLL_FOR (int i = 0; i < rows; i++)
                 UNROLL_FOR (int j = 0; j < vectors; j++) sum[s][i][j] += A[s * stride + i] * w[j];
         }
     if (k < depth)
         UNROLL_FOR (int i = 0; i < rows; i++)
-            UNROLL_FOR (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const floats_u *)(W + FLOATS * j);
+            UNROLL_FOR (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * AT(floats_u, W + FLOATS * j);
     UNROLL_FOR (int i = 0; i < rows; i++)
         UNROLL_FOR (int j = 0; j < vectors; j++) {
             floats all = sum[0][i][j];
@@ -214,16 +210,16 @@ INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float 
 {
     floats b[9][2];
     __asm__("" : "+r"(D)); /* entries are read where they are used; kept over a loop they would fill the stack */
-    UNROLL_FOR (int i = 0; i < 9; i++)
-        UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = *(const floats_u *)(B + i * stride + j + n * FLOATS);
+    EACH_ENTRY (i)
+        UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = AT(floats_u, B + i * stride + j + n * FLOATS);
     UNROLL_FOR (int i = 0; i < 9; i += 3) {
         floats w[3][2];
-        UNROLL_FOR (int k = 0; k < 9; k++)
+        EACH_ENTRY (k)
             UNROLL_FOR (int a = 0; a < 3; a++)
                 UNROLL_FOR (int n = 0; n < vectors; n++)
                     w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n];
         UNROLL_FOR (int a = 0; a < 3; a++)
-            UNROLL_FOR (int n = 0; n < vectors; n++) *(floats_u *)(W + (i + a) * stride + j + n * FLOATS) = w[a][n];
+            UNROLL_FOR (int n = 0; n < vectors; n++) AT(floats_u, W + (i + a) * stride + j + n * FLOATS) = w[a][n];
     }
 }
 
@@ -238,9 +234,8 @@ INLINE void element_product(int64_t stride, const float *B, const float *D, floa
     else
         for (int64_t i = 0; i < 9; i++) {
             f8 sum = {0};
-            UNROLL_FOR (int k = 0; k < 9; k++)
-                sum += D[16 * (i <= k ? UPPER(i, k) : UPPER(k, i))] * *(const f8 *)(B + k * stride);
-            *(f8 *)(W + i * stride) = sum;
+            EACH_ENTRY (k) sum += D[16 * UPPER(i, k)] * AT(f8, B + k * stride);
+            AT(f8, W + i * stride) = sum;
         }
 }
 
@@ -249,20 +244,25 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
                           double *force)
 {
     doubles even[4], odd[4] = {{0}};
-    UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = *(const doubles *)(force + DOUBLES * j);
+    UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = AT(doubles, force + DOUBLES * j);
     for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
-        const double *at = t + 9 * (e / 8 * 8) + e % 8;
-        UNROLL_FOR (int i = 0; i < 9; i++)
+        const double *at = t + su_strain_at(e);
+        EACH_ENTRY (i)
             UNROLL_FOR (int j = 0; j < vectors; j++) {
-                doubles b = WIDEN_FEW(*(const few *)(B + i * stride + DOUBLES * j));
+                doubles b = WIDEN_AT(B + i * stride + DOUBLES * j);
                 if (i % 2 == 0)
                     even[j] += at[8 * i] * b;
                 else
                     odd[j] += at[8 * i] * b;
             }
     }
-    UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
+    UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, force + DOUBLES * j) = even[j] + odd[j];
 }
+
+#define LAST_ROWS(rows)                                                                                                \
+    case rows:                                                                                                         \
+        product_rows(rows, full, depth, stride, here, work, tile);                                                     \
+        break
 
 static void tangent(const su_panel_products *what)
 {
@@ -277,8 +277,7 @@ static void tangent(const su_panel_products *what)
         const float *here = B + 9 * at * stride;
         for (int64_t k = 0; k < chunk; k++) {
             int64_t e = first + at + k;
-            element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * (e / 16 * 16) + e % 16,
-                            work + 9 * k * stride);
+            element_product(stride, here + 9 * k * stride, derivative + su_derivative_at(e), work + 9 * k * stride);
         }
         for (; t && j + 4 * DOUBLES <= stride; j += 4 * DOUBLES)
             force_columns(4, first + at, chunk, stride, here + j, t, force + j);
@@ -287,27 +286,13 @@ static void tangent(const su_panel_products *what)
         for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
         for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
         switch (columns - full) {
-        case 1:
-            product_rows(1, full, depth, stride, here, work, tile);
-            break;
-        case 2:
-            product_rows(2, full, depth, stride, here, work, tile);
-            break;
-        case 3:
-            product_rows(3, full, depth, stride, here, work, tile);
-            break;
-        case 4:
-            product_rows(4, full, depth, stride, here, work, tile);
-            break;
-        case 5:
-            product_rows(5, full, depth, stride, here, work, tile);
-            break;
-        case 6:
-            product_rows(6, full, depth, stride, here, work, tile);
-            break;
-        case 7:
-            product_rows(7, full, depth, stride, here, work, tile);
-            break;
+            LAST_ROWS(1);
+            LAST_ROWS(2);
+            LAST_ROWS(3);
+            LAST_ROWS(4);
+            LAST_ROWS(5);
+            LAST_ROWS(6);
+            LAST_ROWS(7);
         }
     }
 }
@@ -321,11 +306,10 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
     int64_t blocks = size / 8;
     for (int64_t ib = 0; ib < blocks; ib++) {
         double *rows = A + 8 * ib * lead;
-        product_row(8 * ib, lead, A + 8 * ib, A, ib, blocks, lead, rows, -1.0);
+        product_row(8 * ib, size, lead, A);
         doubles diagonal[8][PARTS];
         UNROLL_FOR (int i = 0; i < 8; i++)
-            UNROLL_FOR (int p = 0; p < PARTS; p++)
-                diagonal[i][p] = *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p);
+            UNROLL_FOR (int p = 0; p < PARTS; p++) diagonal[i][p] = AT(doubles, rows + i * lead + 8 * ib + DOUBLES * p);
         UNROLL_FOR (int i = 0; i < 8; i++) {
             double pivot = diagonal[i][i / DOUBLES][i % DOUBLES];
             if (!(pivot > 0 && pivot < INFINITY)) return false;
@@ -338,15 +322,14 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
             }
         }
         UNROLL_FOR (int i = 0; i < 8; i++)
-            UNROLL_FOR (int p = 0; p < PARTS; p++)
-                *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
+            UNROLL_FOR (int p = 0; p < PARTS; p++) AT(doubles, rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
         for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
             doubles x[8];
-            UNROLL_FOR (int i = 0; i < 8; i++) x[i] = *(doubles *)(rows + i * lead + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) x[i] = AT(doubles, rows + i * lead + j);
             UNROLL_FOR (int i = 0; i < 8; i++) {
                 x[i] *= inverse[8 * ib + i];
                 UNROLL_FOR (int k = i + 1; k < 8; k++) x[k] -= rows[i * lead + 8 * ib + k] * x[i];
-                *(doubles *)(rows + i * lead + j) = x[i];
+                AT(doubles, rows + i * lead + j) = x[i];
             }
         }
     }
@@ -364,17 +347,17 @@ static void solve(int64_t size, int64_t lead, const double *U, const double *inv
             for (int k = i + 1; k < 8; k++) y[k] -= rows[i * lead + 8 * ib + k] * y[i];
         }
         for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
-            doubles sum = *(doubles *)(x + j);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum -= y[i] * *(const doubles *)(rows + i * lead + j);
-            *(doubles *)(x + j) = sum;
+            doubles sum = AT(doubles, x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum -= y[i] * AT(doubles, rows + i * lead + j);
+            AT(doubles, x + j) = sum;
         }
     }
     for (int64_t ib = blocks - 1; ib >= 0; ib--) { /* U x = y */
         const double *rows = U + 8 * ib * lead;
         v8 sum[8] = {{0}}, result;
         for (int64_t jb = ib + 1; jb < blocks; jb++) {
-            v8 at = *(const v8 *)(x + 8 * jb);
-            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const v8 *)(rows + i * lead + 8 * jb) * at;
+            v8 at = AT(v8, x + 8 * jb);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += AT(v8, rows + i * lead + 8 * jb) * at;
         }
         sum_lanes(sum, &result);
         double *y = x + 8 * ib;
@@ -392,7 +375,8 @@ static double largest_square(int64_t count, const double *a, const double *b)
     for (int64_t k = 0; k < count; k += 8) {
         v8 square = {0};
         UNROLL_FOR (int c = 0; c < 3; c++) {
-            v8 d = *(const v8 *)(a + c * count + k) - *(const v8 *)(b + c * count + k);
+            v8 d = AT(v8, a + c * count + k);
+            if (b) d -= AT(v8, b + c * count + k);
             square += d * d;
         }
         most = WHERE((most < square) | (square != square), square, most); /* keeps what is not a number */
@@ -411,23 +395,23 @@ static void inertia(const su_inertia_load *what, double *z)
     v8 newer = SPLAT((1 + what->ratio) / (what->h * what->h)), older = SPLAT(what->ratio / (what->h * what->h));
     for (int64_t k = 0; k < count; k += 8) {
         v8 a[3], still[3] = {{0}};
-        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = *(const v8 *)(what->acceleration + c * count + k);
+        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = AT(v8, what->acceleration + c * count + k);
         if (turn0) {
             v8 x[3], y[3];
             UNROLL_FOR (int c = 0; c < 3; c++) {
-                x[c] = newer * *(const v8 *)(u0 + c * count + k);
-                y[c] = older * *(const v8 *)(what->u_before + c * count + k);
+                x[c] = newer * AT(v8, u0 + c * count + k);
+                y[c] = older * AT(v8, what->u_before + c * count + k);
                 still[c] = x[c] - y[c];
             }
             UNROLL_FOR (int c = 0; c < 3; c++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
-                    a[c] += *(const v8 *)(turn_before + (3 * c + b) * count + k) * y[b] -
-                            *(const v8 *)(turn0 + (3 * c + b) * count + k) * x[b];
+                    a[c] += AT(v8, turn_before + (3 * c + b) * count + k) * y[b] -
+                            AT(v8, turn0 + (3 * c + b) * count + k) * x[b];
         }
         UNROLL_FOR (int c = 0; c < 3; c++) {
             v8 sum = still[c];
-            UNROLL_FOR (int b = 0; b < 3; b++) sum += *(const v8 *)(turn1 + (3 * b + c) * count + k) * a[b];
-            *(v8 *)(z + c * count + k) = sum;
+            UNROLL_FOR (int b = 0; b < 3; b++) sum += AT(v8, turn1 + (3 * b + c) * count + k) * a[b];
+            AT(v8, z + c * count + k) = sum;
         }
     }
 }

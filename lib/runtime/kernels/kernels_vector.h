@@ -8,6 +8,8 @@ typedef double v8 __attribute__((vector_size(64), aligned(64), may_alias));
 typedef double v8u __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double v4 __attribute__((vector_size(32), aligned(32), may_alias));
 typedef int64_t m8 __attribute__((vector_size(64)));
+typedef int64_t m4 __attribute__((vector_size(32)));
+typedef int32_t m8f __attribute__((vector_size(32)));
 typedef float f4 __attribute__((vector_size(16), aligned(16), may_alias));
 typedef float f4u __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float f8 __attribute__((vector_size(32), aligned(32), may_alias));
@@ -60,7 +62,7 @@ typedef m8 longs;
 #define BOTH(a, b)                                                                                                     \
     ((floats)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)(a))),                               \
                                   _mm256_cvtpd_ps((__m256d)(b)), 1))
-typedef int64_t longs __attribute__((vector_size(32)));
+typedef m4 longs;
 #else
 typedef union halves {
     few half[2];
@@ -80,27 +82,32 @@ enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / size
 #define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 #endif
 
+/* Of a 3 x 3 matrix. */
+#define EACH_ENTRY(k) UNROLL_FOR (int k = 0; k < 9; k++)
+
+/* The vector that stands at p; entry i from p on of what stands sixteen floats apart. */
+#define AT(vector, p) (*(vector *)(p))
+#define WIDE(p, i) AT(floats, (p) + 16 * (i))
+/* As many floats from p on as doubles, widened. */
+#define WIDEN_AT(p) WIDEN_FEW(AT(few, p))
+
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
 #define SPLAT(x) ((v8){(x), (x), (x), (x), (x), (x), (x), (x)})
 
-static const m8 swap4 = {4, 5, 6, 7, 8, 9, 10, 11};
-static const m8 low2 = {0, 1, 8, 9, 4, 5, 12, 13}, high2 = {2, 3, 10, 11, 6, 7, 14, 15};
-static const m8 low1 = {0, 8, 2, 10, 4, 12, 6, 14}, high1 = {1, 9, 3, 11, 5, 13, 7, 15};
-
+/* Lanes of a and b, eight or four of each, by their numbers in both together, which are a vector of integers. */
 #if defined(__clang__)
-#define PICK(a, b, mask, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define PICK(numbers, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define PICK(a, b, mask, ...) __builtin_shuffle(a, b, mask)
+#define PICK(numbers, a, b, ...) __builtin_shuffle(a, b, (numbers){__VA_ARGS__})
 #endif
-#define SWAP4(a, b) PICK(a, b, swap4, 4, 5, 6, 7, 8, 9, 10, 11)
-#define LOW4(a, b) PICK(a, b, ((m8){0, 1, 2, 3, 12, 13, 14, 15}), 0, 1, 2, 3, 12, 13, 14, 15)
-#define LOW2(a, b) PICK(a, b, low2, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH2(a, b) PICK(a, b, high2, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LOW1(a, b) PICK(a, b, low1, 0, 8, 2, 10, 4, 12, 6, 14)
-#define HIGH1(a, b) PICK(a, b, high1, 1, 9, 3, 11, 5, 13, 7, 15)
-
-#define LOW_HALVES(a, b) PICK(a, b, ((m8){0, 1, 2, 3, 8, 9, 10, 11}), 0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH_HALVES(a, b) PICK(a, b, ((m8){4, 5, 6, 7, 12, 13, 14, 15}), 4, 5, 6, 7, 12, 13, 14, 15)
+#define SWAP4(numbers, a, b) PICK(numbers, a, b, 4, 5, 6, 7, 8, 9, 10, 11)
+#define LOW4(numbers, a, b) PICK(numbers, a, b, 0, 1, 2, 3, 12, 13, 14, 15)
+#define LOW2(numbers, a, b) PICK(numbers, a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH2(numbers, a, b) PICK(numbers, a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define LOW1(numbers, a, b) PICK(numbers, a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define HIGH1(numbers, a, b) PICK(numbers, a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define LOW_HALVES(numbers, a, b) PICK(numbers, a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_HALVES(numbers, a, b) PICK(numbers, a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 
 /* The eights of sixteen floats; from twice eight, which AVX-512 alone needs. */
 #if defined(SU_AVX512)
@@ -135,45 +142,39 @@ INLINE int32_t any_lane(const masks *mask)
 #define ANY_LANE(mask) any_lane(&(mask))
 #endif
 
-/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of
- * third and one of second order. No division, and the same on every processor. */
-#define INVERSE_ROOT(type, integers, x, out)                                                                           \
-    do {                                                                                                               \
-        type y_ = (type)(0x5f375a86 - ((integers)(x) >> 1)), rest_ = 1 - (x)*y_ * y_;                                  \
-        y_ *= 1 + rest_ * (0.5f + 0.375f * rest_);                                                                     \
-        rest_ = 1 - (x)*y_ * y_;                                                                                       \
-        (out) = y_ + 0.5f * rest_ * y_;                                                                                \
-    } while (0)
-
-/* *out = the sums over lanes of a[0..7], in that order. */
-INLINE void sum_lanes(const v8 a[8], v8 *out)
+/* 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of third
+ * and one of second order. No division, and the same on every processor. */
+INLINE void inverse_root(const floats *x, floats *out)
 {
-    v8 b[4], c[2];
-    UNROLL_FOR (int k = 0; k < 4; k++) b[k] = LOW4(a[k], a[k + 4]) + SWAP4(a[k], a[k + 4]);
-    UNROLL_FOR (int k = 0; k < 2; k++) c[k] = LOW2(b[k], b[k + 2]) + HIGH2(b[k], b[k + 2]);
-    *out = LOW1(c[0], c[1]) + HIGH1(c[0], c[1]);
+    floats y = (floats)(0x5f375a86 - ((masks)*x >> 1)), rest = 1 - *x * y * y;
+    y *= 1 + rest * (0.5f + 0.375f * rest);
+    rest = 1 - *x * y * y;
+    *out = y + 0.5f * rest * y;
 }
 
-/* The same of floats below. */
-typedef int32_t m8f __attribute__((vector_size(32)));
-#define PICK_F(a, b, ...) PICK(a, b, ((m8f){__VA_ARGS__}), __VA_ARGS__)
-INLINE void transpose_f(const f8 a[8], f8 out[8])
-{
-    f8 b[8], c[8];
-    UNROLL_FOR (int k = 0; k < 8; k += 2) {
-        b[k] = PICK_F(a[k], a[k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        b[k + 1] = PICK_F(a[k], a[k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+/* Of vectors of eight doubles or floats: *out = the sums over lanes of a[0..7], in that order; out = a as a matrix,
+ * transposed. */
+#define OF_EIGHT(vector, numbers, sum, transpose)                                                                      \
+    INLINE void sum(const vector a[8], vector *out)                                                                    \
+    {                                                                                                                  \
+        vector b[4], c[2];                                                                                             \
+        UNROLL_FOR (int k = 0; k < 4; k++) b[k] = LOW4(numbers, a[k], a[k + 4]) + SWAP4(numbers, a[k], a[k + 4]);      \
+        UNROLL_FOR (int k = 0; k < 2; k++) c[k] = LOW2(numbers, b[k], b[k + 2]) + HIGH2(numbers, b[k], b[k + 2]);      \
+        *out = LOW1(numbers, c[0], c[1]) + HIGH1(numbers, c[0], c[1]);                                                 \
+    }                                                                                                                  \
+    INLINE void transpose(const vector a[8], vector out[8])                                                            \
+    {                                                                                                                  \
+        vector b[8], c[8];                                                                                             \
+        UNROLL_FOR (int k = 0; k < 8; k += 2)                                                                          \
+            b[k] = LOW1(numbers, a[k], a[k + 1]), b[k + 1] = HIGH1(numbers, a[k], a[k + 1]);                           \
+        UNROLL_FOR (int k = 0; k < 8; k += 4)                                                                          \
+            UNROLL_FOR (int n = k; n < k + 2; n++)                                                                     \
+                c[n] = LOW2(numbers, b[n], b[n + 2]), c[n + 2] = HIGH2(numbers, b[n], b[n + 2]);                       \
+        UNROLL_FOR (int k = 0; k < 4; k++)                                                                             \
+            out[k] = LOW_HALVES(numbers, c[k], c[k + 4]), out[k + 4] = HIGH_HALVES(numbers, c[k], c[k + 4]);           \
     }
-    UNROLL_FOR (int k = 0; k < 8; k += 4)
-        UNROLL_FOR (int n = 0; n < 2; n++) {
-            c[k + n] = PICK_F(b[k + n], b[k + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            c[k + n + 2] = PICK_F(b[k + n], b[k + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL_FOR (int k = 0; k < 4; k++) {
-        out[k] = PICK_F(c[k], c[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        out[k + 4] = PICK_F(c[k], c[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-}
+OF_EIGHT(v8, m8, sum_lanes, transpose)
+OF_EIGHT(f8, m8f, sum_lanes_f, transpose_f)
 
 /* out[0..7] = the sums over lanes of a[0..7]. */
 INLINE void sum_doubles(const doubles a[8], v8 *out)
@@ -181,14 +182,10 @@ INLINE void sum_doubles(const doubles a[8], v8 *out)
 #if defined(SU_AVX512)
     sum_lanes(a, out);
 #elif defined(SU_AVX2)
-    typedef int64_t m4 __attribute__((vector_size(32), unused));
     UNROLL_FOR (int k = 0; k < 8; k += 4) {
-        v4 x =
-            PICK(a[k], a[k + 1], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k], a[k + 1], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
-        v4 y = PICK(a[k + 2], a[k + 3], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) +
-               PICK(a[k + 2], a[k + 3], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
-        *(v4 *)((double *)out + k) =
-            PICK(x, y, ((m4){0, 1, 4, 5}), 0, 1, 4, 5) + PICK(x, y, ((m4){2, 3, 6, 7}), 2, 3, 6, 7);
+        v4 x = PICK(m4, a[k], a[k + 1], 0, 4, 2, 6) + PICK(m4, a[k], a[k + 1], 1, 5, 3, 7);
+        v4 y = PICK(m4, a[k + 2], a[k + 3], 0, 4, 2, 6) + PICK(m4, a[k + 2], a[k + 3], 1, 5, 3, 7);
+        AT(v4, (double *)out + k) = PICK(m4, x, y, 0, 1, 4, 5) + PICK(m4, x, y, 2, 3, 6, 7);
     }
 #else
     UNROLL_FOR (int k = 0; k < 8; k++) ((double *)out)[k] = a[k][0] + a[k][1];
@@ -198,35 +195,20 @@ INLINE void sum_doubles(const doubles a[8], v8 *out)
 /* The same in float. */
 INLINE void sum_floats(const floats a[8], f8 *out)
 {
-#if defined(SU_AVX512) || defined(SU_AVX2)
-    f8 half[8], b[4], c[2];
-    UNROLL_FOR (int k = 0; k < 8; k++) {
 #if defined(SU_AVX512)
-        half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
-#else
-        half[k] = a[k];
-#endif
-    }
-    UNROLL_FOR (int k = 0; k < 4; k++)
-        b[k] = PICK_F(half[k], half[k + 4], 0, 1, 2, 3, 12, 13, 14, 15) +
-               PICK_F(half[k], half[k + 4], 4, 5, 6, 7, 8, 9, 10, 11);
-    UNROLL_FOR (int k = 0; k < 2; k++)
-        c[k] = PICK_F(b[k], b[k + 2], 0, 1, 8, 9, 4, 5, 12, 13) + PICK_F(b[k], b[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    *out = PICK_F(c[0], c[1], 0, 8, 2, 10, 4, 12, 6, 14) + PICK_F(c[0], c[1], 1, 9, 3, 11, 5, 13, 7, 15);
+    f8 half[8];
+    UNROLL_FOR (int k = 0; k < 8; k++) half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
+    sum_lanes_f(half, out);
+#elif defined(SU_AVX2)
+    sum_lanes_f(a, out);
 #else
     UNROLL_FOR (int k = 0; k < 8; k++) ((float *)out)[k] = (a[k][0] + a[k][1]) + (a[k][2] + a[k][3]);
 #endif
 }
 
-/* Eight vectors of eight as a matrix. */
-INLINE void transpose(const v8 a[8], v8 out[8])
-{
-    v8 b[8], c[8];
-    UNROLL_FOR (int k = 0; k < 4; k++)
-        b[2 * k] = LOW1(a[2 * k], a[2 * k + 1]), b[2 * k + 1] = HIGH1(a[2 * k], a[2 * k + 1]);
-    UNROLL_FOR (int k = 0; k < 2; k++) {
-        c[4 * k] = LOW2(b[4 * k], b[4 * k + 2]), c[4 * k + 1] = LOW2(b[4 * k + 1], b[4 * k + 3]);
-        c[4 * k + 2] = HIGH2(b[4 * k], b[4 * k + 2]), c[4 * k + 3] = HIGH2(b[4 * k + 1], b[4 * k + 3]);
-    }
-    UNROLL_FOR (int k = 0; k < 4; k++) out[k] = LOW_HALVES(c[k], c[4 + k]), out[k + 4] = HIGH_HALVES(c[k], c[4 + k]);
-}
+/* C = d det F / d F of 3 x 3 matrices in lanes. */
+#define COFACTORS(F, C)                                                                                                \
+    UNROLL_FOR (int i_ = 0; i_ < 3; i_++)                                                                              \
+        UNROLL_FOR (int j_ = 0; j_ < 3; j_++)                                                                          \
+    (C)[3 * i_ + j_] = (F)[(i_ + 1) % 3 * 3 + (j_ + 1) % 3] * (F)[(i_ + 2) % 3 * 3 + (j_ + 2) % 3] -                   \
+                       (F)[(i_ + 1) % 3 * 3 + (j_ + 2) % 3] * (F)[(i_ + 2) % 3 * 3 + (j_ + 1) % 3]

@@ -113,20 +113,15 @@ static su_status take_nodes(su_skinning_bones *of, const double *J, const double
     su_mean_gradients gradients = {0};
     su_status status;
     of->nodes = smoothing.nodes > 0 ? smoothing.nodes : of->model->clusters;
-    int64_t panels = (of->nodes + 7) / 8;
-    of->carried = su_arena_alloc(&of->arena, of->nodes * of->model->stride, sizeof *of->carried);
+    int64_t panels = su_padded(of->nodes) / SU_LANES;
     of->room += SU_CLUSTER_MATRICES * panels + 2 * 9 * of->nodes;
-    if (smoothing.nodes > 0)
-        of->node = su_arena_alloc(&of->arena, SU_CLUSTER_ROWS * panels * of->rows, sizeof *of->node);
-    if (of->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the bones");
-        goto done;
-    }
+    SU_TRY(SU_TAKE_ALL(&of->arena, "bones", err, SU_WANT(of->carried, of->nodes * of->model->stride)));
     if (smoothing.nodes == 0) {
         of->node = of->A;
         carried_by_clusters(of, phi);
         return SU_OK;
     }
+    SU_TRY(SU_TAKE_ALL(&of->arena, "bones", err, SU_WANT(of->node, SU_CLUSTER_ROWS * panels * of->rows)));
     SU_GO(su_node_gradients_create(source->n, source->vertices, source->t, source->tets, &smoothing, &gradients, err));
     node_rows(of, &gradients, J);
     carried_by_nodes(of, &smoothing, phi);
@@ -165,9 +160,8 @@ static su_status take_clusters(su_skinning_bones *of, const double *J, const dou
     double *pull = NULL, *mean = NULL;
     su_status status;
     if (!model->neutral_rest && su_model_smoothing(source).nodes > 0) return SU_OK;
-    of->A = su_arena_alloc(&of->arena, SU_CLUSTER_ROWS * model->panels * rows, sizeof *of->A);
-    if (model->neutral_rest) of->strain = su_arena_alloc(&of->arena, rows * model->stride, sizeof *of->strain);
-    if (of->arena.failed) return su_fail(err, SU_AGAIN, "not enough memory for the bones");
+    SU_TRY(SU_TAKE_ALL(&of->arena, "bones", err, SU_WANT(of->A, SU_CLUSTER_ROWS * model->panels * rows)));
+    if (model->neutral_rest) SU_TRY(SU_TAKE_ALL(&of->arena, "bones", err, SU_WANT(of->strain, rows * model->stride)));
     SU_GO(SU_ALLOC_ALL("bones", err, SU_WANT(pull, source->n * rows), SU_WANT(mean, 3 * rows * model->clusters)));
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
@@ -196,7 +190,7 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
 {
     su_status status;
     const su_model *source = model->source;
-    int64_t n = source->n, rows = 4 * (bones + 1), stride = (rows + 7) / 8 * 8, K = model->stride;
+    int64_t n = source->n, rows = 4 * (bones + 1), stride = su_padded(rows), K = model->stride;
     double *J = NULL, *phi = NULL, *row = NULL;
     *out = (su_skinning_bones){.model = model, .bones = bones, .rows = rows, .stride = stride, .room = 3 * stride};
     const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};

@@ -3,18 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct su_skinning_live {
-    su_skinning_model model;
-    su_skinning_rig rig;
-    su_sim_settings settings;
-    su_skinning_work *work;
-    su_skinning_stepper *stepper;
-    su_skinning_instant at, next;
-    int64_t needed;
-    int32_t *list; /* (needed) */
-    su_arena arena;
-};
-
 void su_skinning_live_free(su_skinning_live *l)
 {
     if (!l) return;
@@ -23,18 +11,6 @@ void su_skinning_live_free(su_skinning_live *l)
     su_skinning_model_free(&l->model);
     su_arena_free(&l->arena);
     free(l);
-}
-
-/* Skin that any flesh vertex is tied to. */
-static su_status find_needed(su_skinning_live *l, su_error *err)
-{
-    const su_model *source = l->model.source;
-    l->list = su_arena_alloc(&l->arena, source->nbar, sizeof *l->list);
-    if (!l->list) return su_fail(err, SU_AGAIN, "not enough memory");
-    for (int64_t k = 0; k < source->n * source->ties; k++) l->list[source->shepard_index[k]] = 1;
-    for (int32_t s = 0; s < source->nbar; s++)
-        if (l->list[s]) l->list[l->needed++] = s;
-    return SU_OK;
 }
 
 su_status su_skinning_live_create(const su_model *source, const su_sim_settings *settings, int iterations,
@@ -54,28 +30,19 @@ su_status su_skinning_live_create(const su_model *source, const su_sim_settings 
                                        .iterations = iterations,
                                        .tolerance = SU_SKINNING_TOLERANCE};
     SU_GO(su_skinning_stepper_create(&l->model, &step, external, &l->stepper, err));
-    for (int k = 0; k < 2; k++)
-        room[k] = su_arena_alloc(&l->arena, su_skinning_instant_size(&l->model), sizeof *room[k]);
-    if (l->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory");
-        goto done;
-    }
+    int64_t size = su_skinning_instant_size(&l->model);
+    SU_GO(SU_TAKE_ALL(&l->arena, "the live model", err, SU_WANT(room[0], size), SU_WANT(room[1], size),
+                      SU_WANT(l->list, source->nbar)));
     l->at = su_skinning_instant_in(&l->model, room[0]), l->next = su_skinning_instant_in(&l->model, room[1]);
-    SU_GO(find_needed(l, err));
+    for (int64_t k = 0; k < source->n * source->ties; k++) l->list[source->shepard_index[k]] = 1;
+    for (int32_t s = 0; s < source->nbar; s++)
+        if (l->list[s]) l->list[l->needed++] = s;
     *out = l;
     l = NULL;
 done:
     su_skinning_live_free(l);
     return status;
 }
-
-int64_t su_skinning_live_needed(const su_skinning_live *l, const int32_t **list)
-{
-    *list = l->list;
-    return l->needed;
-}
-
-su_loads *su_skinning_live_loads(su_skinning_live *l) { return su_skinning_loads(l->stepper); }
 
 static void pose_instant(su_skinning_live *l, const double *p, const double *skin, const double Q[9], const double c[3],
                          su_skinning_instant *at)
@@ -107,11 +74,6 @@ void su_skinning_live_start(su_skinning_live *l, const double *p, const double *
     su_skinning_start(l->stepper, &l->at, &l->next, stepped, h);
 }
 
-void su_skinning_live_set_stiffness(su_skinning_live *l, double stiffness)
-{
-    su_skinning_set_stiffness(l->stepper, stiffness);
-}
-
 void su_skinning_live_set_gravity(su_skinning_live *l, const su_sim_settings *settings)
 {
     memcpy(l->settings.gravity, settings->gravity, sizeof l->settings.gravity);
@@ -124,11 +86,4 @@ bool su_skinning_live_step(su_skinning_live *l, double h, double beta, double ex
     su_gravity gravity = su_sim_gravity(&l->settings, l->at.Q);
     su_skinning_set_damping(l->stepper, beta);
     return su_skinning_advance(l->stepper, &l->at, h, &gravity, extra, iterations);
-}
-
-void su_skinning_live_follow(su_skinning_live *l, double h) { su_skinning_follow(l->stepper, &l->at, h); }
-
-void su_skinning_live_coordinates(const su_skinning_live *l, double *q)
-{
-    su_skinning_coordinates(l->stepper, q, NULL);
 }

@@ -15,22 +15,6 @@ void su_skinning_model_free(su_skinning_model *model)
     *model = (su_skinning_model){0};
 }
 
-/* Gradients of the four shape functions of a tet; returns its volume. */
-static double shape_gradients(const su_model *source, int64_t e, double gradient[12])
-{
-    const int32_t *tet = source->tets + 4 * e;
-    double D[9], inverse[9] = {0}; /* a loaded tet has a volume */
-    const double *a = source->vertices + 3 * (int64_t)tet[0];
-    for (int i = 0; i < 3; i++)
-        for (int c = 0; c < 3; c++) D[3 * c + i] = source->vertices[3 * (int64_t)tet[i + 1] + c] - a[c];
-    su_inverse3(D, inverse);
-    for (int c = 0; c < 3; c++) {
-        for (int i = 0; i < 3; i++) gradient[3 * (i + 1) + c] = inverse[3 * i + c];
-        gradient[c] = -(inverse[c] + inverse[3 + c] + inverse[6 + c]);
-    }
-    return su_tet_volume(source->vertices, tet);
-}
-
 /* B (stride,stride) += factor times rows' columns, over count rows a, b (count,stride). */
 static void add_products(int64_t count, int64_t stride, const double *a, const double *b, double factor, double *B)
 {
@@ -69,7 +53,7 @@ static void orthonormalize(su_skinning_model *m, const double *M, double *MT)
         for (int64_t b = 0; b < n; b++) row[b] /= sqrt(square), times[b] /= sqrt(square);
         m->K++;
     }
-    m->stride = (m->K + 7) / 8 * 8;
+    m->stride = su_padded(m->K);
 }
 
 void su_skinning_transform(const su_skinning_model *m, int64_t columns, const double *in, double *out)
@@ -104,7 +88,7 @@ static void take_tets(su_skinning_model *m, const double *phi, double *mean, dou
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
         double *b = m->tet_gradient + 12 * e;
-        double volume = shape_gradients(source, e, b);
+        double volume = su_tet_gradients(source->vertices, source->tets + 4 * e, b) / 6;
         double mu = SU_LAME_MU(source->young[i], source->poisson[i]);
         double lambda = SU_LAME_LAMBDA(source->young[i], source->poisson[i]);
         double vmu = m->tet_vmu[e] = volume * mu;
@@ -202,10 +186,10 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     m->neutral_rest = rest && strcmp(rest, "neutral") == 0;
     for (int64_t i = 0; i < source->c; i++)
         if (source->cluster[i] >= m->clusters) m->clusters = source->cluster[i] + 1;
-    m->panels = (m->clusters + 7) / 8;
+    m->panels = su_padded(m->clusters) / SU_LANES;
     m->frame = su_skinning_frame_of(source), m->diagonal = 2 * m->frame.length;
     SU_GO(check_materials(source, err));
-    int64_t rows = m->rows, most = (rows + 7) / 8 * 8, square = most * most;
+    int64_t rows = m->rows, most = su_padded(rows), square = most * most;
     SU_GO(SU_TAKE_ALL(&m->arena, "the model", err, SU_WANT(m->A, SU_CLUSTER_ROWS * m->panels * rows),
                       SU_WANT(m->vmu, 8 * m->panels), SU_WANT(m->vlambda, 8 * m->panels), SU_WANT(m->T, rows * rows),
                       SU_WANT(m->stiffness, square), SU_WANT(m->remainder, square), SU_WANT(m->weight, most),
@@ -248,9 +232,6 @@ done:
     return status;
 }
 
-/* Panels whose marks stand on the stack at a time. */
-enum { SOME_PANELS = 64 };
-
 /* What the iteration over lanes did not finish, one after the other. */
 static void finish_rotations(const double *F, double *R, uint8_t hard)
 {
@@ -265,12 +246,9 @@ static void finish_rotations(const double *F, double *R, uint8_t hard)
 
 void su_skinning_rotations(const su_skinning_model *model, const double *F, double *R)
 {
-    uint8_t hard[SOME_PANELS];
-    for (int64_t p = 0; p < model->panels; p += SOME_PANELS) {
-        int64_t count = model->panels - p < SOME_PANELS ? model->panels - p : SOME_PANELS;
-        model->kernels->rotations(count, F + SU_CLUSTER_MATRICES * p, R + SU_CLUSTER_MATRICES * p, hard);
-        for (int64_t k = 0; k < count; k++)
-            if (hard[k])
-                finish_rotations(F + SU_CLUSTER_MATRICES * (p + k), R + SU_CLUSTER_MATRICES * (p + k), hard[k]);
+    for (int64_t p = 0; p < model->panels; p++, F += SU_CLUSTER_MATRICES, R += SU_CLUSTER_MATRICES) {
+        uint8_t hard;
+        model->kernels->rotations(1, F, R, &hard);
+        if (hard) finish_rotations(F, R, hard);
     }
 }

@@ -57,11 +57,6 @@ done:
     return status;
 }
 
-void su_skinning_rig_rest(const su_skinning_rig *rig, su_skinning_work *work, double *x)
-{
-    su_rest_shape_evaluate(&rig->shape, rig->shape.n, NULL, work->skin, work->w, x);
-}
-
 /* Means over the clusters of R_v. */
 static void mean_rotations(const su_skinning_model *m, su_skinning_work *own, double *N)
 {
@@ -118,7 +113,7 @@ void su_skinning_rig_numbers(const su_skinning_rig *rig, su_skinning_work *own, 
     double *N = numbers, *sums = own->sums;
     int parts = m->neutral_rest ? 3 : 2;
     bool turned = !m->neutral_rest || su_norm3(rig->carried) > 0;
-    su_skinning_rig_rest(rig, own, own->x);
+    su_rest_shape_evaluate(&rig->shape, source->n, NULL, own->skin, own->w, own->x);
     if (turned) su_rotation_field_evaluate(own->field, own->x, own->turn, 1);
     if (m->neutral_rest)
         mean_gradients(m, own, N);

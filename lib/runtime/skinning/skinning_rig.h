@@ -36,7 +36,7 @@ su_skinning_rig su_skinning_rig_of(const su_skinning_model *model, const su_sim_
 
 /* Scratch of one thread, with room for a skin, parameters and weights. */
 typedef struct su_skinning_work {
-    double *skin, *p, *w; /* (nbar,3) corrected skin of the root frame, (s), (m): input of the next two */
+    double *skin, *p, *w; /* (nbar,3) corrected skin of the root frame, (s), (m): input of the next */
     double *x;            /* (n,3) the flesh's rest shape */
     double *other;        /* (n,3) room for another */
     su_rotation_field *field;
@@ -46,8 +46,7 @@ typedef struct su_skinning_work {
 su_status su_skinning_work_create(const su_skinning_rig *rig, su_skinning_work **out, su_error *err);
 void su_skinning_work_free(su_skinning_work *work);
 
-/* The flesh's rest shape x (n,3) at the work's skin and weights, and the numbers (width) of that pose: work->x. */
-void su_skinning_rig_rest(const su_skinning_rig *rig, su_skinning_work *work, double *x);
+/* The numbers (width) of the pose at the work's skin and weights, and the flesh's rest shape there: work->x. */
 void su_skinning_rig_numbers(const su_skinning_rig *rig, su_skinning_work *work, double *numbers);
 
 /* Doubles that the arrays of an instant take, and an instant whose arrays stand in `room`, 64-byte aligned. The numbers

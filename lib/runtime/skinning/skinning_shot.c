@@ -26,10 +26,12 @@ void su_skinning_shot_free(su_skinning_shot *of)
 {
     if (!of) return;
     for (int k = 0; of->works && k < of->threads; k++) su_skinning_work_free(of->works[k]);
-    free(of->works);
     su_arena_free(&of->arena);
     free(of);
 }
+
+/* What memory is wanted for. */
+static const char purpose[] = "the frames of the shot";
 
 /* The rig at an instant into the work's room. */
 static void sample(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_work *own, double Q[9],
@@ -44,10 +46,9 @@ static void sample(const su_skinning_shot *of, int64_t frame, double fraction, s
 static su_status take_skins(su_skinning_shot *of, su_error *err)
 {
     int64_t F = su_shot_frames(of->shot);
-    double *frames = su_arena_alloc(&of->arena, F * of->width, sizeof *frames);
-    if (!frames) return su_fail(err, SU_AGAIN, "not enough memory for the frames of the shot");
+    double *frames;
+    SU_TRY(SU_TAKE_ALL(&of->arena, purpose, err, SU_WANT(frames, F * of->width), SU_WANT(of->works, of->threads)));
     of->frames = frames;
-    SU_TRY(SU_ALLOC(&of->works, of->threads, "frames", err));
     for (int k = 0; k < of->threads; k++) SU_TRY(su_skinning_work_create(&of->rig, of->works + k, err));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
     for (int64_t k = 0; k < F; k++) {
@@ -68,19 +69,14 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
     of->rig = su_skinning_rig_of(model, settings), of->shot = shot, of->threads = threads > 0 ? threads : 1;
     of->bones = bones ? bones->bones : NULL;
     of->width = bones ? 12 * bones->bones->bones : of->rig.width;
-    of->second = su_arena_alloc(&of->arena, F * of->width, sizeof *of->second);
-    of->p = su_arena_alloc(&of->arena, of->rig.space.s, sizeof *of->p);
-    for (int k = 0; k < 2 && bones; k++)
-        of->entries[k] = su_arena_alloc(&of->arena, of->width + 12, sizeof *of->entries[k]);
-    if (bones) of->room = su_arena_alloc(&of->arena, of->bones->room, sizeof *of->room);
-    if (of->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the frames of the shot");
-        goto done;
-    }
-    if (bones)
+    SU_GO(SU_TAKE_ALL(&of->arena, purpose, err, SU_WANT(of->second, F * of->width), SU_WANT(of->p, of->rig.space.s)));
+    if (bones) {
         of->frames = bones->frames;
-    else
+        SU_GO(SU_TAKE_ALL(&of->arena, purpose, err, SU_WANT(of->entries[0], of->width + 12),
+                          SU_WANT(of->entries[1], of->width + 12), SU_WANT(of->room, of->bones->room)));
+    } else {
         SU_GO(take_skins(of, err));
+    }
     su_shot_spline(shot, of->width, of->frames, of->second);
     *out = of;
     of = NULL;
@@ -150,7 +146,7 @@ void su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double 
         if (!(h[k] > 0)) continue;
         for (int i = 0; i < 2; i++) {
             sample(of, k - i, i ? 1 - h[k] / frame_seconds : 0, own, Q[i], c[i]);
-            su_skinning_rig_rest(&of->rig, own, x[i]);
+            su_rest_shape_evaluate(&of->rig.shape, source->n, NULL, own->skin, own->w, x[i]);
         }
         for (int64_t v = 0; v < source->n; v++) {
             double a[3], b[3], square = 0;

@@ -129,12 +129,9 @@ su_status su_skinning_simulation_create(const su_skinning_model *model, const su
     SU_GO(SU_ALLOC(&s, 1, "simulation", err));
     s->model = model, s->shot = shot, s->settings = *settings, s->F = su_shot_frames(shot);
     s->driver = su_shot_driver_of(&stepper, s, &s->settings);
-    s->last_h = su_arena_alloc(&s->arena, s->F, sizeof *s->last_h);
-    for (int k = 0; k < 2; k++) room[k] = su_arena_alloc(&s->arena, su_skinning_instant_size(model), sizeof(double));
-    if (s->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the simulation");
-        goto done;
-    }
+    int64_t size = su_skinning_instant_size(model);
+    SU_GO(SU_TAKE_ALL(&s->arena, "the simulation", err, SU_WANT(s->last_h, s->F), SU_WANT(room[0], size),
+                      SU_WANT(room[1], size)));
     s->to = su_skinning_instant_in(model, room[0]), s->next = su_skinning_instant_in(model, room[1]);
     SU_GO(su_skinning_shot_create(model, shot, settings, bones, threads, &s->rig, err));
     SU_GO(su_skinning_stepper_create(model, step, settings->external, &s->stepper, err));

@@ -612,7 +612,7 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
     su_skinning_stepper *s = NULL;
     int64_t n = model->stride, w = 3 * n, lanes = SU_CLUSTER_MATRICES * model->panels;
     SU_GO(SU_ALLOC(&s, 1, "step", err));
-    s->model = model, s->settings = *settings, s->lead = (3 * model->K + 7) / 8 * 8;
+    s->model = model, s->settings = *settings, s->lead = su_padded(3 * model->K);
     double **columns[] = {&s->now.Z, &s->now.before, &s->now.momentum, &s->now.older, &s->b,      &s->z,     &s->Qz,
                           &s->g,     &s->d,          &s->Qd,           &s->trial,     &s->last_g, &s->column};
     double **clusters[] = {&s->now.stress, &s->now.rotation, &s->F, &s->R, &s->S, &s->dF, &s->trial_R, &s->lanes};
@@ -622,14 +622,9 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
         *clusters[k] = su_arena_alloc(&s->arena, lanes, sizeof(double));
     SU_GO(su_secant_pairs_take(&s->pairs, &s->arena, SU_SECANT_PAIRS, w, err));
     for (int k = 0; k < INVERSES; k++) s->inverses[k].B = su_arena_alloc(&s->arena, n * n, sizeof(double));
-    s->square = su_arena_alloc(&s->arena, n * n, sizeof(double));
-    s->flat = su_arena_alloc(&s->arena, s->lead, sizeof(double));
-    s->flat_g = su_arena_alloc(&s->arena, s->lead, sizeof(double));
-    s->flat_inverse = su_arena_alloc(&s->arena, s->lead, sizeof(double));
-    if (s->arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the steps");
-        goto done;
-    }
+    SU_GO(SU_TAKE_ALL(&s->arena, "the steps", err, SU_WANT(s->square, n * n), SU_WANT(s->flat, s->lead),
+                      SU_WANT(s->flat_g, s->lead), SU_WANT(s->flat_inverse, s->lead)));
+    if (s->arena.failed) SU_GO(su_fail(err, SU_AGAIN, "not enough memory for the steps"));
     if (external && external->points > 0) SU_GO(take_loads(s, external, err));
     *out = s;
     s = NULL;

@@ -122,6 +122,7 @@ typedef struct su_contact {
     void *self;
     int64_t state_size; /* numbers of what it keeps of the state reached, saved with a run: (state_size) */
     double *state;
+    const struct su_reduced_contact_counts *counts; /* of contact of the flesh with itself; else NULL */
     /* Where the points are, at the state reached. */
     void (*keep)(void *self, const void *instant, const su_subspace *subspace, const su_state *reached);
     /* At u*: finds the points that are near something; what acts on the others is added to load (lead). h = 0: static.

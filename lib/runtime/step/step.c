@@ -195,8 +195,9 @@ void su_stepper_start(su_stepper *s, const void *instant, const double *q, const
     if (next) subspace->start_moving(subspace->self, instant, next, s->before->subspace);
 }
 
-su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravity *gravity, int max_iterations)
+su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravity *gravity)
 {
+    enum { SOLVES = 200 };       /* most, linear ones */
     const double at_rest = 1e-9; /* relative residual, where the settings' own is none or that of a step */
     const su_history still = {s->now, s->before, 0, 0, gravity, s->settings.inertia};
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
@@ -206,7 +207,7 @@ su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravi
     s->iterations = 0;
     double tolerance = s->settings.tolerance;
     if (!(tolerance > 0) || s->settings.newton == 0) s->settings.tolerance = at_rest;
-    su_step_end end = su_step_iterate(s, instant, 0, 0, max_iterations);
+    su_step_end end = su_step_iterate(s, instant, 0, 0, SOLVES);
     s->settings.tolerance = tolerance;
     if (end != SU_STEP_OK) return end;
     if (!su_step_all_finite(s->subspace.r, s->next->q)) return SU_STEP_NOT_FINITE;

@@ -108,10 +108,8 @@ void su_stepper_jump(su_stepper *stepper, const void *instant, const void *next,
 /* The last resort: the flesh follows the rig to an instant, half of its displacement turned along. */
 void su_stepper_follow(su_stepper *stepper, const void *instant, double h);
 
-enum { SU_SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
-
 /* The static equilibrium at an instant under gravity, by Newton from stepper->now->q; replaces q of both states. */
-su_step_end su_stepper_settle(su_stepper *stepper, const void *instant, const su_gravity *gravity, int max_iterations);
+su_step_end su_stepper_settle(su_stepper *stepper, const void *instant, const su_gravity *gravity);
 
 /* Energies of the state just reached at an instant, into stepper->kinetic, elastic, weight. */
 void su_stepper_energy(su_stepper *stepper, const void *instant, const su_gravity *gravity);

@@ -92,6 +92,12 @@ typedef struct su_model_points {
     int64_t chosen_padded;
 } su_model_points;
 
+/* The panel of a point. */
+static inline const su_panel *su_panel_of(const su_model_points *points, int64_t point)
+{
+    return points->panel + points->panel_of[point];
+}
+
 /* Cubature tets: read by the pose part, which makes B, and by the force. Those abreast stand sixteen in the lanes of
  * vectors, the others' B stand row by row. */
 typedef struct su_model_tets {

@@ -5,7 +5,6 @@
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +16,23 @@ static const char purpose[] = "the pose part";
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
-    blend->serial = 0;
-    return SU_TAKE_ALL(arena, purpose, err, SU_WANT(blend->w, model->m), SU_WANT(blend->b, model->m),
-                       SU_WANT(blend->positive, model->m), SU_WANT(blend->scale, model->lead));
+    double *numbers;
+    SU_TRY(SU_TAKE_ALL(arena, purpose, err, SU_WANT(numbers, su_blend_size(model))));
+    *blend = su_blend_in(model, numbers);
+    return SU_OK;
+}
+
+int64_t su_blend_size(const su_runtime_model *model) { return 3 * model->m + model->lead; }
+
+su_blend su_blend_in(const su_runtime_model *model, double *numbers)
+{
+    int64_t m = model->m;
+    return (su_blend){.w = numbers, .b = numbers + m, .positive = numbers + 2 * m, .scale = numbers + 3 * m};
 }
 
 void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to)
 {
-    size_t size = (size_t)model->m * sizeof(double);
-    memcpy(to->w, from->w, size);
-    memcpy(to->b, from->b, size);
-    memcpy(to->positive, from->positive, size);
-    memcpy(to->scale, from->scale, (size_t)model->lead * sizeof(double));
+    memcpy(to->w, from->w, (size_t)su_blend_size(model) * sizeof *to->w);
     to->serial = from->serial;
 }
 
@@ -121,16 +125,13 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
 {
     su_rig_weights(&model->rig, p, blend->w);
     su_positive_weights(model->m, blend->w, blend->positive);
-    if (model->bases == 1) {
+    if (model->bases == 1)
         blend->b[0] = 1;
-        su_reduced_basis_scale(&model->basis, NULL, blend->scale);
-    } else {
-        if (model->basis.interpolation == SU_LINEAR)
-            memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
-        else
-            su_rig_basis_weights(&model->rig, p, blend->w, blend->b);
-        su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
-    }
+    else if (model->basis.interpolation == SU_LINEAR)
+        memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
+    else
+        su_rig_basis_weights(&model->rig, p, blend->w, blend->b);
+    su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
     blend->serial = serial;
 }
 
@@ -191,12 +192,10 @@ static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t la
 /* The neutral shape of a tet, turned. */
 static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, const double R[9], su_pose_work *work)
 {
-    double inverse[9], *g = work->gradient + SU_GRADIENT_FRAMES * k + lane;
+    double inverse[9], g[12];
     su_mult33(model->tets.neutral_inverse + 9 * k, R, inverse); /* (R D)^-1 = D^-1 R' */
-    for (int b = 0; b < 3; b++) {
-        g[SU_FRAMES * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
-        for (int c = 0; c < 3; c++) g[SU_FRAMES * (3 * (c + 1) + b)] = inverse[3 * c + b];
-    }
+    su_shape_gradients(inverse, g);
+    for (int i = 0; i < 12; i++) work->gradient[SU_GRADIENT_FRAMES * k + SU_FRAMES * i + lane] = g[i];
     work->volume[SU_FRAMES * k + lane] = model->tets.neutral_volume[k];
 }
 
@@ -300,7 +299,7 @@ typedef struct row_places {
 static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places,
                                 su_pose_work *work, int64_t *at)
 {
-    const su_panel *panel = model->points.panel + model->points.panel_of[point];
+    const su_panel *panel = su_panel_of(&model->points, point);
     int64_t size = 3 * panel->stride, nth = point - panel->first;
     float *const *rows = point < model->points.kept ? places->kept : places->rooms;
     *at = point < model->points.kept ? 3 * panel->offset + nth * size
@@ -355,7 +354,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 what.R[c] = NULL;
                 if (point >= model->points.count) continue;
                 what.rows[c] = blend_rows(model, count, point, &places, work, &what.at[c]);
-                const su_panel *own = model->points.panel + model->points.panel_of[point];
+                const su_panel *own = su_panel_of(&model->points, point);
                 what.R[c] = work->rotation + SU_TURN_WIDE * point;
                 what.row_stride[c] = own->stride;
                 what.same[c] = own->region_count == panel->region_count; /* a tet's regions are all of its corners' */
@@ -401,10 +400,6 @@ void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su
                    float *blocks)
 {
     int64_t m = model->bases;
-    if (model->gram.fixed) {
-        memcpy(blocks, model->gram.fixed, (size_t)model->gram.entries * sizeof *blocks);
-        return;
-    }
     su_gram_block block = {.frames = 1,
                            .m = m,
                            .left = lanes,

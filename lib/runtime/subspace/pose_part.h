@@ -20,7 +20,7 @@ typedef struct su_pose_input {
     double Q[9], c[3]; /* root frame to world */
 } su_pose_input;
 
-/* Weights at an instant. */
+/* Weights at an instant; the arrays stand one behind the other. */
 typedef struct su_blend {
     double *w, *b;    /* (m); of b only the model's `bases` are read */
     double *positive; /* (m) w+ */
@@ -83,6 +83,9 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
 void su_pose_work_free(su_pose_work *work);
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err);
 void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to);
+/* How many numbers its arrays have, and a blend, without a serial, whose arrays are these. */
+int64_t su_blend_size(const su_runtime_model *model);
+su_blend su_blend_in(const su_runtime_model *model, double *numbers);
 
 /* First the weights, at p (s). */
 void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend);
@@ -102,8 +105,8 @@ void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pos
 
 /* out (lead) = blocks times q (lead); padded (region_offset[d]) is scratch. */
 void su_gram_times(const su_runtime_model *model, const float *blocks, const double *q, double *padded, double *out);
-/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still, to the same bits as in a su_pose. lanes
- * (16 m): scratch. */
+/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still, to the same bits as in a su_pose; of
+ * models with several bases. lanes (16 m): scratch. */
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes,
                    float *blocks);
 

@@ -10,12 +10,12 @@
 
 /* Where the arrays of a state's share begin. Arrays by component as in su_pose. */
 typedef struct layout {
-    int64_t w, b, positive, scale, serial; /* su_blend; serial as a number */
-    int64_t turn;                          /* (9,inertia_padded) P */
-    int64_t world;                         /* (3,inertia_padded) X */
-    int64_t still;                         /* (3,kept_padded) U^ q, rotations not yet applied */
-    int64_t inertia;                       /* (3,inertia_padded) the same at the inertia vertices */
-    int64_t norm;                          /* q' U'MU q, kg m^2 */
+    int64_t blend, serial; /* su_blend; serial as a number */
+    int64_t turn;          /* (9,inertia_padded) P */
+    int64_t world;         /* (3,inertia_padded) X */
+    int64_t still;         /* (3,kept_padded) U^ q, rotations not yet applied */
+    int64_t inertia;       /* (3,inertia_padded) the same at the inertia vertices */
+    int64_t norm;          /* q' U'MU q, kg m^2 */
     int64_t end;
 } layout;
 
@@ -28,7 +28,6 @@ typedef struct posed {
     double *held, *older; /* (lead) */
     double *acceleration; /* (3,inertia_padded) */
     double *z;            /* (3,inertia_padded) */
-    double *nowhere;      /* (3,kept_padded) zeros */
     float *blocks;        /* Gram blocks of an instant that follows another than its pose part took it to */
     float *blend_lanes;
     su_arena arena;
@@ -36,12 +35,9 @@ typedef struct posed {
 
 static su_blend blend_at(const posed *p, const double *state)
 {
-    double *s = (double *)state;
-    return (su_blend){.w = s + p->at.w,
-                      .b = s + p->at.b,
-                      .positive = s + p->at.positive,
-                      .scale = s + p->at.scale,
-                      .serial = (int64_t)s[p->at.serial]};
+    su_blend blend = su_blend_in(p->model, (double *)state + p->at.blend);
+    blend.serial = (int64_t)state[p->at.serial];
+    return blend;
 }
 
 su_blend su_posed_blend(const su_subspace *subspace, const double *state) { return blend_at(subspace->self, state); }
@@ -79,7 +75,7 @@ static void mixed_times(posed *p, const su_pose *pose, const su_blend *own, int 
 {
     const float *blocks = pose->mixed[k];
     su_blend blend = blend_at(p, state->subspace);
-    if (pose->follows[k] == 0 || pose->follows[k] != blend.serial) {
+    if (!p->model->gram.fixed && (pose->follows[k] == 0 || pose->follows[k] != blend.serial)) {
         su_gram_blend(p->model, own, &blend, p->blend_lanes, p->blocks);
         blocks = p->blocks;
     }
@@ -94,6 +90,12 @@ static void carried_mass(void *self, const void *instant, const su_state *state,
 
 /* ---- history ---- */
 
+/* The rows of a kept point of a panel. */
+static const float *rows_of(const su_pose *pose, const su_panel *panel, int64_t point)
+{
+    return pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride);
+}
+
 /* out += sum over inertia vertices of mass * U^' z */
 static void add_inertia(const posed *p, const su_pose *pose, double *out)
 {
@@ -106,10 +108,8 @@ static void add_inertia(const posed *p, const su_pose *pose, double *out)
         for (; at < model->inertia.count && model->inertia.point[at] < panel->first + panel->count; at++) {
             double scaled[3];
             for (int c = 0; c < 3; c++) scaled[c] = model->inertia.mass[at] * p->z[c * inertia + at];
-            model->kernels->rows_combine(
-                3, panel->stride,
-                pose->rows + 3 * (panel->offset + (model->inertia.point[at] - panel->first) * panel->stride), scaled,
-                p->gathered);
+            model->kernels->rows_combine(3, panel->stride, rows_of(pose, panel, model->inertia.point[at]), scaled,
+                                         p->gathered);
         }
         if (at > from) su_panel_scatter(panel, p->gathered, out);
     }
@@ -171,6 +171,14 @@ static void history(void *self, const void *instant, const su_history *history_o
 
 /* ---- states ---- */
 
+/* p->rows = turned-back displacements (count,3) at q of points that stand one behind the other in a panel. */
+static void still_at(const posed *p, const su_pose *pose, const su_panel *panel, int64_t first, int64_t count,
+                     const double *q)
+{
+    su_panel_gather(panel, q, p->gathered);
+    p->model->kernels->rows_times(3 * count, panel->stride, rows_of(pose, panel, first), p->gathered, p->rows);
+}
+
 static void displace(void *self, const void *instant, const double *q, double *state)
 {
     const posed *p = self;
@@ -180,9 +188,7 @@ static void displace(void *self, const void *instant, const double *q, double *s
     int64_t kept = model->points.kept_padded;
     for (int64_t k = 0; k < model->points.kept_panels; k++) {
         const su_panel *panel = model->points.panel + k;
-        su_panel_gather(panel, q, p->gathered);
-        model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, p->gathered,
-                                   p->rows);
+        still_at(p, pose, panel, panel->first, panel->count, q);
         double *x = still + panel->first, *y = x + kept, *z = y + kept;
         for (int64_t i = 0; i < panel->count; i++)
             x[i] = p->rows[3 * i], y[i] = p->rows[3 * i + 1], z[i] = p->rows[3 * i + 2];
@@ -217,8 +223,7 @@ static void start_moving(void *self, const void *instant, const void *next, doub
 static double largest_square(void *self, const double *a, const double *b)
 {
     const posed *p = self;
-    return p->model->kernels->largest_square(p->model->points.kept_padded, a + p->at.still,
-                                             b ? b + p->at.still : p->nowhere);
+    return p->model->kernels->largest_square(p->model->points.kept_padded, a + p->at.still, b ? b + p->at.still : NULL);
 }
 
 /* Kinetic energy of U q and its coupling: |d(X + Q u)|^2 - |dX|^2, the quadratic part by Gram matrices, the rest by the
@@ -267,10 +272,9 @@ static void add_force(void *self, const void *instant, int64_t point, double fac
     double z[3] = {0};
     for (int c = 0; c < 3; c++)
         for (int b = 0; b < 3; b++) z[b] += factor * pose->rotation[(3 * c + b) * kept + point] * f[c];
-    const su_panel *panel = model->points.panel + model->points.panel_of[point];
+    const su_panel *panel = su_panel_of(&model->points, point);
     memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
-    model->kernels->rows_combine(
-        3, panel->stride, pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride), z, p->gathered);
+    model->kernels->rows_combine(3, panel->stride, rows_of(pose, panel, point), z, p->gathered);
     su_panel_scatter(panel, p->gathered, out);
 }
 
@@ -286,16 +290,6 @@ static void add_displacement(void *self, const void *instant, const double *stat
             u[c] += factor * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
 }
 
-/* Turned-back displacements (count,3) at q of points that stand one behind the other in a panel. */
-static void still_at(const posed *p, const su_pose *pose, const su_panel *panel, int64_t first, int64_t count,
-                     const double *q, double *out)
-{
-    su_panel_gather(panel, q, p->gathered);
-    p->model->kernels->rows_times(3 * count, panel->stride,
-                                  pose->rows + 3 * (panel->offset + (first - panel->first) * panel->stride),
-                                  p->gathered, out);
-}
-
 /* Numbers that rise by one are taken together. */
 static void places(void *self, const void *instant, const double *q, const double *state, int64_t count,
                    const int32_t *chosen, double *y)
@@ -303,15 +297,16 @@ static void places(void *self, const void *instant, const double *q, const doubl
     const posed *p = self;
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
-    const double *still = state ? state + p->at.still : p->nowhere;
+    const double *still = state ? state + p->at.still : NULL;
     int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
     for (int64_t k = 0, end; k < count; k = end) {
         int64_t first = chosen[k];
-        const su_panel *panel = first < model->points.kept ? model->points.panel + model->points.panel_of[first] : NULL;
+        const su_panel *panel =
+            (q || state) && first < model->points.kept ? su_panel_of(&model->points, first) : NULL; /* if it moves */
         for (end = k + 1;
              end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
             end++;
-        if (q && panel) still_at(p, pose, panel, first, end - k, q, p->rows);
+        if (q && panel) still_at(p, pose, panel, first, end - k, q);
         for (int64_t i = k; i < end; i++) {
             int64_t point = chosen[i];
             double z[3] = {0};
@@ -342,15 +337,14 @@ static void release(void *self)
 static int64_t room(layout *at, int64_t count)
 {
     int64_t begin = at->end;
-    at->end += (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; /* each array aligned for vectors */
+    at->end += su_padded(count); /* each array aligned for vectors */
     return begin;
 }
 
 static layout lay_out(const su_runtime_model *model)
 {
     layout at = {.end = 0};
-    at.w = room(&at, model->m), at.b = room(&at, model->m), at.positive = room(&at, model->m);
-    at.scale = room(&at, model->lead), at.serial = room(&at, 1);
+    at.blend = room(&at, su_blend_size(model)), at.serial = room(&at, 1);
     at.turn = room(&at, 9 * model->inertia.padded), at.world = room(&at, 3 * model->inertia.padded);
     at.still = room(&at, 3 * model->points.kept_padded), at.inertia = room(&at, 3 * model->inertia.padded);
     at.norm = room(&at, 1);
@@ -372,8 +366,8 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
         SU_TAKE_ALL(&p->arena, "the subspace", err, SU_WANT(p->gathered, widest), SU_WANT(p->rows, 3 * most + SU_PANEL),
                     SU_WANT(p->padded, model->gram.region_offset[model->basis.d]), SU_WANT(p->held, model->lead),
                     SU_WANT(p->older, model->lead), SU_WANT(p->acceleration, 3 * model->inertia.padded),
-                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->nowhere, 3 * model->points.kept_padded),
-                    SU_WANT(p->blocks, model->gram.entries), SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
+                    SU_WANT(p->z, 3 * model->inertia.padded), SU_WANT(p->blocks, model->gram.entries),
+                    SU_WANT(p->blend_lanes, 2 * SU_FRAMES * model->m));
     if (status != SU_OK) {
         release(p);
         return status;

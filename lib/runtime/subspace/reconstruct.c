@@ -190,8 +190,7 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
         for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[f * r + k];
     }
     for (int64_t g = 0; g < basis->d; g++) {
-        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first,
-                vertices = basis->vertex_count[g];
+        int64_t first = basis->first_mode[g], modes = su_region_modes(basis, g), vertices = basis->vertex_count[g];
         float *c = own->coefficients;
         for (int group = 0; group < groups; group++)
             for (int64_t i = 0; i < m; i++)
@@ -286,7 +285,7 @@ static void combine_frame(su_reconstruct *rec, int64_t lane, const double *w, co
     su_reduced_basis_scale(basis, b, own->scale);
     memset(own->u, 0, (size_t)(3 * rec->flesh) * sizeof *own->u);
     for (int64_t g = 0; g < basis->d; g++) {
-        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, count = basis->vertex_count[g];
+        int64_t first = basis->first_mode[g], modes = su_region_modes(basis, g), count = basis->vertex_count[g];
         float *c = own->coefficients;
         for (int64_t i = 0; i < basis->m; i++)
             for (int64_t k = first; k < first + modes; k++)

@@ -25,7 +25,7 @@ static su_status turn_blocks(const su_model *model, su_reduced_basis *basis, su_
     if (!model->rotations)
         return su_fail(err, SU_INPUT, "the model stores no rotations, which linear interpolation needs: make it again");
     for (int64_t g = 0; g < basis->d; g++) {
-        int64_t modes = basis->first_mode[g + 1] - basis->first_mode[g], count = basis->vertex_count[g];
+        int64_t modes = su_region_modes(basis, g), count = basis->vertex_count[g];
         float *turned;
         SU_TRY(SU_TAKE_ALL(&basis->arena, purpose, err, SU_WANT(turned, basis->m * modes * count * 3)));
         for (int64_t i = 0; i < basis->m; i++)

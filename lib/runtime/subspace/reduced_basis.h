@@ -27,6 +27,12 @@ typedef struct su_reduced_basis {
     su_arena arena;
 } su_reduced_basis;
 
+/* Columns of a region. */
+static inline int64_t su_region_modes(const su_reduced_basis *basis, int64_t region)
+{
+    return basis->first_mode[region + 1] - basis->first_mode[region];
+}
+
 /* Borrows from the model. Linear needs the model's rotations (SU_INPUT without). */
 su_status su_reduced_basis_create(const su_model *model, su_interpolation interpolation, su_reduced_basis *basis,
                                   su_error *err);

@@ -1,5 +1,6 @@
 #include "runtime/subspace/rest_patch.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,14 @@ void su_rest_patch_free(su_rest_patch *patch)
 /* What memory is wanted for. */
 static const char purpose[] = "a patch of the flesh";
 
+/* Does a tet touch the vertices that are turned, the first that were numbered? */
+static bool touches(const int32_t *tet, const int32_t *local, int64_t turned)
+{
+    bool touched = false;
+    for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
+    return touched;
+}
+
 /* Numbers the chosen vertices, then the others of the tets that touch them; local[v] = -1 outside. */
 static su_status number_vertices(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
                                  su_rest_patch *patch, int32_t *local, su_error *err)
@@ -25,9 +34,7 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
         if (local[patch->gradients.neighbour[j]] < 0) local[patch->gradients.neighbour[j]] = (int32_t)total++;
     for (int64_t e = 0; around && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
-        bool touched = false;
-        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
-        if (!touched) continue;
+        if (!touches(tet, local, turned)) continue;
         patch->tet_count++;
         for (int c = 0; c < 4; c++)
             if (local[tet[c]] < 0) local[tet[c]] = (int32_t)total++;
@@ -42,9 +49,7 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
     int64_t kept = 0;
     for (int64_t e = 0; around && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
-        bool touched = false;
-        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
-        if (!touched) continue;
+        if (!touches(tet, local, turned)) continue;
         for (int c = 0; c < 4; c++) patch->tets[4 * kept + c] = local[tet[c]];
         kept++;
     }
