@@ -29,7 +29,7 @@ typedef struct su_trained_pairs_now {
 su_trained_pairs_now su_trained_pairs_state(const su_contact *contact);
 
 /* Coordinates of a pose between two domains: the probes (c) of `second` at x, in the frame of `first`, minus mean,
- * along six axes. neutral, x (.,3). work: 3 c numbers. */
+ * along six axes. neutral, x (.,3). */
 typedef struct su_domain_pose {
     int64_t c;
     const int32_t *first, *second; /* (c) */

@@ -16,7 +16,7 @@ enum { SU_POSE_FRAMES = SU_REST_FRAMES };
 typedef struct su_pose_input {
     double *p;    /* (s) */
     double *skin; /* (patch.skin_count,3) corrected skin at model->patch.skin, root frame, m; NULL: the work's `moved`
-                   * is filled instead (runtime/shot_lanes.h) */
+                   * is filled instead (runtime/subspace/shot_lanes.h) */
     double Q[9], c[3]; /* root frame to world */
 } su_pose_input;
 

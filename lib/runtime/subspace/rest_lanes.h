@@ -22,7 +22,7 @@ void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
 /* moved (skin_count,3,16): displacements of the patch's skin points from the neutral skin; skins: sixteen arrays
- * (skin_count,3). See also runtime/shot_lanes.h. */
+ * (skin_count,3). See also runtime/subspace/shot_lanes.h. */
 void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], float *moved);
 /* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames; w (m,16). near (vertex_count,3,16):
  * those of all in float, for rotations; left alone without turned vertices. Only the first `frames` lanes are meant. */
