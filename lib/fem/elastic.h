@@ -65,6 +65,10 @@ void su_elastic_set_turned_rest(su_elastic *elastic, const double *rest, const d
 /* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free
  * shape. */
 void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9]);
+/* Gradient of displacements u (n,3) on tet e of the stress-free shape. */
+void su_displacement_gradient(const su_elastic *elastic, const double *u, int64_t e, double G[9]);
+/* Force of a stress on the corners of tet e. */
+void su_tet_force(const su_elastic *elastic, int64_t e, const double P[9], double f[12]);
 
 /* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.
  * Results do not depend on the number of threads. */

@@ -50,18 +50,6 @@ static su_status take_over(const su_candidates *candidates, su_selection *select
     return SU_OK;
 }
 
-/* U'K_e U (r,r) at the neutral pose, summed over all tets, or over the chosen ones times their weights. */
-static su_status neutral_stiffness(su_pose_space *space, const su_point_set *chosen, double *stiffness, su_error *err)
-{
-    su_place neutral = {0};
-    SU_TRY(su_place_at_pose(space, 0, &neutral, err));
-    su_status status =
-        chosen ? su_tets_stiffness(space, &neutral, chosen->count, chosen->points, chosen->weights, stiffness, err)
-               : su_place_stiffness(space, &neutral, stiffness, err);
-    su_place_free(&neutral);
-    return status;
-}
-
 /* As many tets as are wanted, or, with 0, as the bound asks for. */
 static su_status select_tets(const su_training *training, const su_fit_problem *problem, int64_t count,
                              su_selection *set, su_error *err)
@@ -92,7 +80,7 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     su_status status;
     SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(own, r * r), SU_WANT(V, r * r), SU_WANT(l, r),
                        SU_WANT(out->linear, r * r)));
-    SU_GO(neutral_stiffness(space, &out->tets, own, err));
+    SU_GO(su_tets_stiffness(space, out->tets.count, out->tets.points, out->tets.weights, own, err));
     memcpy(V, own, (size_t)(r * r) * sizeof *V);
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole); /* scratch */
     SU_GO(su_eigen_generalized(r, V, out->linear, l, "the reduced stiffness at the neutral pose is not definite", err));
@@ -129,7 +117,7 @@ static su_status make_tet_rows(const su_training *training, su_cubature *out, su
     double started = su_seconds();
     if (training->states) {
         SU_TRY(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
-        SU_TRY(neutral_stiffness(space, NULL, out->stiffness, err));
+        SU_TRY(su_neutral_stiffness(space, out->stiffness, err));
     }
     SU_TRY(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &out->candidates, err));
     out->samples = training->states ? training->states->count : su_training_samples(training, out->candidates.count);

@@ -23,10 +23,9 @@ struct su_stiffness_probe {
     int turns;
     su_sparse K;
     su_cholesky *factor;
-    double *U, *rotation; /* (r,n,3), (n,4) */
-    double *mass;         /* (size) */
-    double *basis;        /* (r,size) U on the free degrees of freedom */
-    double *X, *Y;        /* (r,size) and (block,size) */
+    double *mass;  /* (size) */
+    double *basis; /* (r,size) U on the free degrees of freedom */
+    double *X, *Y; /* (r,size) and (block,size) */
 };
 
 void su_stiffness_probe_free(su_stiffness_probe *probe)
@@ -34,7 +33,7 @@ void su_stiffness_probe_free(su_stiffness_probe *probe)
     if (!probe) return;
     su_cholesky_free(probe->factor);
     su_sparse_free(&probe->K);
-    free(probe->U), free(probe->rotation), free(probe->mass), free(probe->basis), free(probe->X), free(probe->Y);
+    free(probe->mass), free(probe->basis), free(probe->X), free(probe->Y);
     free(probe);
 }
 
@@ -50,9 +49,8 @@ static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int 
     probe->block = probe->modes + guard < r ? probe->modes + guard : r;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
     SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
-    SU_GO(SU_ALLOC_ALL("stiffness probe", err, SU_WANT(probe->U, 3 * r * space->n),
-                       SU_WANT(probe->rotation, 4 * space->n), SU_WANT(probe->mass, size),
-                       SU_WANT(probe->basis, r * size), SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size)));
+    SU_GO(SU_ALLOC_ALL("stiffness probe", err, SU_WANT(probe->mass, size), SU_WANT(probe->basis, r * size),
+                       SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size)));
     for (int64_t i = 0; i < size; i++) probe->mass[i] = space->elastic.mass[space->elastic.free_vertex[i / 3]];
     *out = probe;
     probe = NULL;
@@ -120,12 +118,12 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
     double *turned = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&turned, block * block, "Ritz values", err));
-    SU_GO(su_pose_space_enter(space, place, probe->U, probe->rotation, err));
+    SU_GO(su_pose_space_enter(space, place, err));
     su_elastic_stiffness(&space->elastic, place->rest, true, &probe->K, space->threads);
     SU_GO(su_cholesky_factorize(probe->factor, &probe->K, err));
     for (int64_t k = 0; k < r; k++)
         for (int64_t i = 0; i < size; i++)
-            probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
+            probe->basis[k * size + i] = space->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
     SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
     SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
