@@ -114,7 +114,7 @@ static void few_tets_reach_two_per_cent(void **state)
     su_fit_problem p = make_problem(f, 40, 1, 0.05, 1);
     double made = su_seconds();
     su_fit_settings settings = {.error = 0.02, .threads = 2};
-    su_selection set;
+    su_point_set set = {0};
     assert_int_equal(su_select_points(&p, &settings, &set, NULL), SU_OK);
     printf("# %lld of %lld tets for %.2f %% (rows %.2f s, search %.2f s)\n", (long long)set.count,
            (long long)f->tets.count, 100 * set.worst, made - started, su_seconds() - made);
@@ -129,14 +129,14 @@ static void few_tets_reach_two_per_cent(void **state)
     for (int k = 0; k < 3; k++) {
         su_fit_problem fresh = make_problem(f, 80, 99, amplitudes[k], 1);
         su_error_pair errors[2 * M];
-        assert_int_equal(su_fit_errors(&fresh, set.count, set.chosen, set.weights, 2, errors, NULL), SU_OK);
+        assert_int_equal(su_fit_errors(&fresh, set.count, set.points, set.weights, 2, errors, NULL), SU_OK);
         printf("# fresh at %.3f:", amplitudes[k]);
         for (int64_t a = 0; a < p.station_count; a++) printf(" %.2f", 100 * errors[a].mean);
         printf(" %%\n");
         for (int64_t a = 0; a < p.station_count; a++) assert_true(errors[a].mean < 0.03);
         free_problem(&fresh);
     }
-    su_selection_free(&set);
+    su_point_set_free(&set);
     free_problem(&p);
 }
 
@@ -146,14 +146,14 @@ static void a_set_that_cannot_grow_ends(void **state)
 {
     fixture *f = *state;
     su_fit_problem p = make_problem(f, 10, 1, 0.05, 0);
-    su_selection set;
+    su_point_set set = {0};
     p.groups = 1;
     for (int64_t a = 0; a < p.station_count; a++) p.stations[a].blend[0] = 1, p.stations[a].group = -1;
     assert_int_equal(su_select_points(&p, &(su_fit_settings){.count = f->tets.count, .threads = 2}, &set, NULL), SU_OK);
     printf("# %lld of %lld tets hold weights: %.4f %%\n", (long long)set.count, (long long)f->tets.count,
            100 * set.worst);
     assert_true(set.count < f->tets.count && set.worst < 1e-3);
-    su_selection_free(&set);
+    su_point_set_free(&set);
     free_problem(&p);
 }
 
@@ -286,11 +286,11 @@ static void errors_at_states_are_displacements(void **state)
     for (int64_t k = 0; k < M * space->t; k++) ones[k] = 1;
     assert_int_equal(su_fit_errors(&p, space->t, f->all_tets, ones, 2, &error, NULL), SU_OK);
     assert_true(error.rms < 1e-4);
-    su_selection set;
+    su_point_set set = {0};
     assert_int_equal(su_select_points(&p, &(su_fit_settings){.error = 0.001, .threads = 2}, &set, NULL), SU_OK);
     printf("# %lld tets for %.3f %%\n", (long long)set.count, 100 * set.worst);
     assert_true(set.worst <= 0.001 && set.count <= STATES * R);
-    su_selection_free(&set);
+    su_point_set_free(&set);
     su_station_rows_free(&rows);
     su_place_free(&place);
     free(y), free(ones), free(weight);

@@ -18,12 +18,6 @@
 #define VERTEX_CHOICE 0.8
 #define LAST 0.98
 
-static void point_set_free(su_point_set *set)
-{
-    free(set->points), free(set->weights), free(set->errors);
-    *set = (su_point_set){0};
-}
-
 static void tet_rows_free(su_cubature *cubature)
 {
     su_fit_problem_free(&cubature->rows), su_candidates_free(&cubature->candidates);
@@ -31,32 +25,19 @@ static void tet_rows_free(su_cubature *cubature)
 
 void su_cubature_free(su_cubature *cubature)
 {
-    point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
+    su_point_set_free(&cubature->tets), su_point_set_free(&cubature->vertices);
     free(cubature->linear), free(cubature->stiffness);
     tet_rows_free(cubature);
     *cubature = (su_cubature){0};
 }
 
-/* The set that was selected among candidates, as points of the mesh. */
-static su_status take_over(const su_candidates *candidates, su_selection *selected, su_point_set *out, su_error *err)
-{
-    SU_TRY(SU_ALLOC(&out->points, selected->count, "cubature set", err));
-    for (int64_t k = 0; k < selected->count; k++) out->points[k] = candidates->point[selected->chosen[k]];
-    out->count = selected->count, out->candidates = candidates->count;
-    out->weights = selected->weights, out->errors = selected->errors, out->worst = selected->worst;
-    selected->weights = NULL, selected->errors = NULL;
-    memcpy(out->curve, selected->curve, sizeof out->curve);
-    out->curve_count = selected->curve_count;
-    return SU_OK;
-}
-
-/* As many tets as are wanted, or, with 0, as the bound asks for. */
-static su_status select_tets(const su_training *training, const su_fit_problem *problem, int64_t count,
-                             su_selection *set, su_error *err)
+/* As many points as are wanted, or, with 0, as the bound asks for. */
+static su_status select_points(const su_training *training, const su_fit_problem *problem, int64_t count,
+                               su_point_set *out, su_error *err)
 {
     const su_fit_settings fit = {count > 0 ? 0 : training->plan->error, count, training->space->threads,
                                  training->progress};
-    return su_select_points(problem, &fit, set, err);
+    return su_select_points(problem, &fit, out, err);
 }
 
 /* One set of weights for all poses, as files have one a pose. */
@@ -130,20 +111,15 @@ static su_status make_tet_rows(const su_training *training, su_cubature *out, su
 /* wanted: tets; 0: by error. */
 static su_status choose_tets(const su_training *training, int64_t wanted, su_cubature *out, su_error *err)
 {
-    su_selection set = {0};
     double started = su_seconds();
-    su_status status;
     su_progress_stage(training->progress, TET_CHOICE, VERTEX_ROWS);
-    SU_GO(select_tets(training, &out->rows, wanted, &set, err));
-    SU_GO(take_over(&out->candidates, &set, &out->tets, err));
+    SU_TRY(select_points(training, &out->rows, wanted, &out->tets, err));
     if (training->states) {
-        SU_GO(lacking_stiffness(training->space, training->plan, out, err));
-        SU_GO(repeat_weights(training->space->m, &out->tets, err));
+        SU_TRY(lacking_stiffness(training->space, training->plan, out, err));
+        SU_TRY(repeat_weights(training->space->m, &out->tets, err));
     }
     out->tets.seconds_choice = su_seconds() - started;
-done:
-    su_selection_free(&set);
-    return status;
+    return SU_OK;
 }
 
 static su_status train_vertices(const su_training *training, su_point_set *out, su_error *err)
@@ -152,7 +128,6 @@ static su_status train_vertices(const su_training *training, su_point_set *out, 
     su_candidate_mesh mesh = su_training_mesh(training->space);
     su_candidates candidates = {0};
     su_fit_problem problem = {0};
-    su_selection set = {0};
     double started = su_seconds();
     su_status status;
     SU_GO(su_candidates_create(&mesh, SU_POINT_VERTEX, plan->most_vertices, training->seed, &candidates, err));
@@ -160,13 +135,9 @@ static su_status train_vertices(const su_training *training, su_point_set *out, 
     SU_GO(su_vertex_problem(training, &candidates, &problem, err));
     su_progress_stage(training->progress, VERTEX_CHOICE, LAST);
     out->seconds_rows = su_seconds() - started;
-    su_fit_settings fit = {plan->vertices > 0 ? 0 : plan->error, plan->vertices, training->space->threads,
-                           training->progress};
-    SU_GO(su_select_points(&problem, &fit, &set, err));
-    SU_GO(take_over(&candidates, &set, out, err));
+    SU_GO(select_points(training, &problem, plan->vertices, out, err));
     out->seconds_choice = su_seconds() - started;
 done:
-    su_selection_free(&set);
     su_fit_problem_free(&problem);
     su_candidates_free(&candidates);
     return status;
@@ -191,11 +162,11 @@ su_status su_cubature_train_tets(const su_training *training, int64_t tets, su_c
     fresh.tets = (su_point_set){.seconds_rows = cubature->tets.seconds_rows}, fresh.linear = NULL;
     su_status status = choose_tets(training, tets, &fresh, err);
     if (status != SU_OK) {
-        point_set_free(&fresh.tets), free(fresh.linear);
+        su_point_set_free(&fresh.tets), free(fresh.linear);
         return status;
     }
     fresh.tets.seconds_choice += cubature->tets.seconds_choice;
-    point_set_free(&cubature->tets), free(cubature->linear);
+    su_point_set_free(&cubature->tets), free(cubature->linear);
     *cubature = fresh;
     return SU_OK;
 }
