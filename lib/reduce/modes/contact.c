@@ -165,9 +165,8 @@ static su_status find_touches(const detector *d, int64_t n, const uint8_t *on_su
     {
         walk w = {0};
         su_error mine = {0};
-        su_status status = SU_ALLOC(&w.reached, n, "contact", &mine);
-        if (status == SU_OK) status = SU_ALLOC(&w.visited, n, "contact", &mine);
-        if (status == SU_OK) status = SU_ALLOC(&w.settled, n, "contact", &mine);
+        su_status status =
+            SU_ALLOC_ALL("contact", &mine, SU_WANT(w.reached, n), SU_WANT(w.visited, n), SU_WANT(w.settled, n));
         for (int64_t v = 0; v < n && w.reached; v++) w.reached[v] = INFINITY;
         if (status != SU_OK) {
 #pragma omp critical(su_contact)
@@ -224,47 +223,34 @@ void su_contact_append(su_contact *contact, int count, const int32_t *vertices, 
     contact->offsets[++contact->rows] = (int32_t)contact->entries;
 }
 
+void su_contact_bind(su_contact *contact, int count, const int32_t *vertices, const double *weights,
+                     const double *normal, const uint8_t *held)
+{
+    for (int axis = 0; axis < (normal ? 1 : 3); axis++) {
+        double row[12] = {0};
+        for (int c = 0; c < count; c++)
+            for (int i = 0; i < 3; i++)
+                if (normal)
+                    row[3 * c + i] = weights[c] * normal[i];
+                else if (i == axis)
+                    row[3 * c + i] = weights[c];
+        su_contact_append(contact, count, vertices, row, held);
+    }
+}
+
 static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact *out)
 {
-    const double *normal = d->face_normal + 3 * (int64_t)t->triangle;
-    int32_t vertices[4] = {v};
-    double coefficients[12] = {0};
-    memcpy(coefficients, normal, 3 * sizeof *normal);
-    switch (d->settings->kind) {
-    case SU_CONTACT_PAIRS:
-        for (int c = 0; c < 3; c++) {
-            vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
-            for (int i = 0; i < 3; i++) coefficients[3 * (c + 1) + i] = -t->bary[c] * normal[i];
-        }
-        su_contact_append(out, 4, vertices, coefficients, held);
-        return;
-    case SU_CONTACT_SLIDING:
-        su_contact_append(out, 1, vertices, coefficients, held);
-        return;
-    case SU_CONTACT_FIXED:
-        for (int i = 0; i < 3; i++) {
-            const double unit[3] = {i == 0, i == 1, i == 2};
-            su_contact_append(out, 1, vertices, unit, held);
-        }
-        return;
-    case SU_CONTACT_TIED:
-        for (int i = 0; i < 3; i++) {
-            double unit[12] = {0};
-            unit[i] = 1;
-            for (int c = 0; c < 3; c++) {
-                vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
-                unit[3 * (c + 1) + i] = -t->bary[c];
-            }
-            su_contact_append(out, 4, vertices, unit, held);
-        }
-    }
+    const int32_t *c = d->surface + 3 * (int64_t)t->triangle, vertices[] = {v, c[0], c[1], c[2]};
+    const double weights[] = {1, -t->bary[0], -t->bary[1], -t->bary[2]};
+    su_contact_bind(out, su_contact_pairs(d->settings->kind) ? 4 : 1, vertices, weights,
+                    su_contact_slides(d->settings->kind) ? d->face_normal + 3 * (int64_t)t->triangle : NULL, held);
 }
 
 /* Whether a contact binds anything that is not held. */
 static bool can_move(const detector *d, int64_t v, const touch *t, const uint8_t *held)
 {
     bool moves = !held[v];
-    if (d->settings->kind == SU_CONTACT_PAIRS || d->settings->kind == SU_CONTACT_TIED)
+    if (su_contact_pairs(d->settings->kind))
         for (int c = 0; c < 3; c++) moves |= t->bary[c] != 0 && !held[d->surface[3 * (int64_t)t->triangle + c]];
     return moves;
 }

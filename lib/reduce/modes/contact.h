@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum su_contact_kind {
@@ -27,7 +28,7 @@ typedef struct su_contact_flesh {
     const double *neutral, *x; /* (n,3) */
     int64_t b;
     const int32_t *surface; /* (b,3) */
-    const uint8_t *held;    /* (n) 1 where a vertex cannot move; NULL: none */
+    const uint8_t *held;    /* (n) 1 where a vertex cannot move */
 } su_contact_flesh;
 
 /* Rows C u = 0 of Euclidean norm 1 (docs/formats.md, convention 10). Zero-initialize; owned arrays. */
@@ -54,6 +55,21 @@ su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries,
  * none left the row. The room must be there. */
 void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held);
+
+/* Appends rows by which the sum of the vertices' (count) displacements times weights vanishes along a normal, or, where
+ * that is NULL, along each axis. */
+void su_contact_bind(su_contact *contact, int count, const int32_t *vertices, const double *weights,
+                     const double *normal, const uint8_t *held);
+
+/* Whether a contact acts along its normal alone, and whether it takes the other side along. */
+static inline bool su_contact_slides(su_contact_kind kind)
+{
+    return kind == SU_CONTACT_PAIRS || kind == SU_CONTACT_SLIDING;
+}
+static inline bool su_contact_pairs(su_contact_kind kind)
+{
+    return kind == SU_CONTACT_PAIRS || kind == SU_CONTACT_TIED;
+}
 
 /* Cosine: surfaces that face each other within 60 degrees. */
 #define SU_CONTACT_OPPOSING (-0.5)
