@@ -27,8 +27,8 @@ typedef struct su_shot_list {
 /* Frames of a list of shots, counted from 0. Borrowed. */
 typedef struct su_shot_frames_list {
     int64_t count;
-    const int *shot;      /* (count) */
-    const int64_t *frame; /* (count) */
+    int *shot;      /* (count) */
+    int64_t *frame; /* (count) */
 } su_shot_frames_list;
 
 /* Of the shots' frames up to `wanted` become places, those farthest in parameters from the example poses and each other
