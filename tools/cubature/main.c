@@ -99,9 +99,8 @@ static su_status create_space(su_tool *tool, job *j)
 
 static void make_plan(su_tool *tool, const settings *set, job *j)
 {
-    const su_training_case of = {.one_basis = su_basis_is_one(&j->basis),
-                                 .modes = j->basis.r,
-                                 .region_modes = su_basis_region_modes(&j->basis)};
+    const su_training_case of = {
+        .one_basis = su_basis_is_one(&j->basis), .modes = j->basis.r, .region_modes = su_basis_region_modes(&j->basis)};
     su_training_plan *plan = &j->plan;
     *plan = su_training_plan_make(&of);
     if (set->frames > 0) plan->frames = set->frames;
@@ -309,7 +308,7 @@ static su_status run(su_tool *tool, const settings *set)
         status = err->status;
         goto done;
     }
-    SU_GO(su_model_train(&parts, set->tets > 0, meta, tool->threads, &j.training, err));
+    SU_GO(su_model_train(&parts, set->tets > 0, meta, &j.training, err));
     report_motion(tool, &j);
     report(tool, set, &j);
     SU_GO(su_model_save(tool->output, &j.training.model, err));

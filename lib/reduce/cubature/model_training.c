@@ -139,21 +139,20 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
 
 /* Holds the model against the first shot of its basis: with D as its tets leave it, and drawn to the forces of the
  * motion. The one that moves better stays. */
-static su_status judge(const su_model_parts *parts, const su_anim *anim, int threads, su_model_training *training,
-                       su_error *err)
+static su_status judge(const su_model_parts *parts, const su_anim *anim, su_model_training *training, su_error *err)
 {
     su_training_try *now = &training->tried[training->tries++];
-    const su_motion_reference played = {parts->space->basis, 0, anim, parts->shots.paths[0]};
+    const su_motion_reference played = {parts->space->basis, anim, parts->shots.paths[0]};
     int64_t size = training->model.r * training->model.r;
     double *own = training->cubature.linear, *linear = training->model.linear_stiffness;
     su_linear_fit_error forces;
     su_motion_error drawn;
     now->tets = training->cubature.tets.count;
     training->linear_error = (su_linear_fit_error){0};
-    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err));
+    SU_TRY(su_motion_check(&played, &training->model, parts->plan, parts->space->threads, &now->motion, err));
     SU_TRY(fit_linear_force(parts, training, linear, &forces, err));
     if (!(forces.before > 0)) return SU_OK;
-    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &drawn, err));
+    SU_TRY(su_motion_check(&played, &training->model, parts->plan, parts->space->threads, &drawn, err));
     if (drawn.error < now->motion.error) {
         memcpy(own, linear, (size_t)size * sizeof *own);
         training->linear_error = forces, now->motion = drawn;
@@ -173,7 +172,7 @@ static bool in_contact(const su_basis *basis)
  * where motion does not tell, they are tried until forces are met to `error` of the plan: two flat sides that press
  * each other are states far from those that the few tets of a swing stand for. */
 static su_status train_by_motion(const su_model_parts *parts, const su_training *task, bool tets_given,
-                                 const json_t *meta, int threads, su_model_training *training, su_error *err)
+                                 const json_t *meta, su_model_training *training, su_error *err)
 {
     enum { MOST_ERROR = 1000000 }; /* so that the file holds a number where the model is lost */
     const su_training_plan *plan = parts->plan;
@@ -183,7 +182,7 @@ static su_status train_by_motion(const su_model_parts *parts, const su_training 
     su_anim anim = {0};
     su_status status;
     SU_GO(su_anim_load(parts->shots.paths[0], &anim, err));
-    SU_GO(judge(parts, &anim, threads, training, err));
+    SU_GO(judge(parts, &anim, training, err));
     const su_motion_error *now = &training->tried[0].motion;
     while (training->tries <= most && (contact ? training->cubature.tets.worst > plan->error
                                                : now->error > plan->motion_bound && now->frames > 0)) {
@@ -191,7 +190,7 @@ static su_status train_by_motion(const su_model_parts *parts, const su_training 
         int64_t tets = (int64_t)(plan->tet_growth * (double)training->cubature.tets.count);
         SU_GO(su_cubature_train_tets(task, tets, &training->cubature, err));
         SU_GO(build(parts, meta, training, err));
-        SU_GO(judge(parts, &anim, threads, training, err));
+        SU_GO(judge(parts, &anim, training, err));
         now = &training->tried[training->tries - 1].motion;
         if (!contact && now->error > plan->worth * before->error) break;
     }
@@ -216,13 +215,13 @@ static su_training task_of(const su_model_parts *parts, const su_model_training 
                          .progress = parts->progress};
 }
 
-su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, int threads,
-                         su_model_training *training, su_error *err)
+su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, su_model_training *training,
+                         su_error *err)
 {
     const su_training task = task_of(parts, training);
     SU_TRY(su_cubature_train(&task, &training->cubature, err));
     SU_TRY(build(parts, meta, training, err));
-    return task.states ? train_by_motion(parts, &task, tets_given, meta, threads, training, err) : SU_OK;
+    return task.states ? train_by_motion(parts, &task, tets_given, meta, training, err) : SU_OK;
 }
 
 /* ---- fresh samples ---- */

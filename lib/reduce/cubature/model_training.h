@@ -55,8 +55,8 @@ su_status su_model_training_create(const su_model_parts *parts, su_model_trainin
  * and tets are trained anew, more of them, while it is too far off, that helps, and no number of them is given (plan).
  * tets_given: plan->tets is what somebody asked for. meta: borrowed; the model gets a copy of it and what it carries of
  * fit, basis and training. */
-su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, int threads,
-                         su_model_training *training, su_error *err);
+su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, su_model_training *training,
+                         su_error *err);
 
 void su_model_training_free(su_model_training *training);
 

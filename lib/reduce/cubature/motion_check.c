@@ -89,29 +89,28 @@ done:
 }
 
 /* That share of the root mean square of the shot's states. */
-static double least_size(const su_basis *basis, int shot, double share)
+static double least_size(const su_basis *basis, double share)
 {
     double square = 0;
     int64_t count = 0;
     for (int64_t k = 0; k < basis->f; k++)
-        if (basis->state_shot[k] == shot)
+        if (basis->state_shot[k] == 0)
             square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
     return share * sqrt(square / fmax((double)count, 1));
 }
 
 /* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies
  * outside the shot. */
-static su_status find_stretches(const su_basis *basis, int shot, const su_anim *anim, const char *path, int64_t *first,
-                                int64_t *count, su_error *err)
+static su_status find_stretches(const su_motion_reference *against, int64_t *first, int64_t *count, su_error *err)
 {
+    const su_basis *basis = against->basis;
     *count = 0;
     for (int64_t k = 0; k < basis->f; k++) {
-        if (basis->state_shot[k] != shot || basis->state_start[k] < 0) continue;
-        if (basis->state_frame[k] >= anim->F || basis->state_start[k] >= basis->state_frame[k])
+        if (basis->state_shot[k] != 0 || basis->state_start[k] < 0) continue;
+        if (basis->state_frame[k] >= against->anim->F || basis->state_start[k] >= basis->state_frame[k])
             return su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d, played from %d",
-                           path, (long long)anim->F, basis->state_frame[k], basis->state_start[k]);
-        bool same = *count > 0 && basis->state_shot[k - 1] == shot &&
-                    basis->state_start[k - 1] == basis->state_start[k] &&
+                           against->path, (long long)against->anim->F, basis->state_frame[k], basis->state_start[k]);
+        bool same = *count > 0 && basis->state_shot[k - 1] == 0 && basis->state_start[k - 1] == basis->state_start[k] &&
                     basis->state_frame[k - 1] < basis->state_frame[k];
         if (!same) first[(*count)++] = k;
         first[*count] = k + 1; /* where the next begins, or later */
@@ -133,25 +132,22 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
 {
     const su_basis *basis = against->basis;
     const su_anim *anim = against->anim;
-    const char *path = against->path;
-    int shot = against->shot;
-
     su_runtime_model runtime = {0};
     check c = {.model = model,
                .basis = basis,
                .anim = anim,
-               .path = path,
+               .path = against->path,
                .runtime = &runtime,
                .settings = su_sim_defaults(),
                .step = {.stiffness = 1, .tolerance = SU_STEP_TOLERANCE},
-               .least = least_size(basis, shot, plan->least_motion)};
+               .least = least_size(basis, plan->least_motion)};
     int64_t *first = NULL, count;
     su_status status;
     *out = (su_motion_error){0};
     SU_GO(SU_ALLOC(&c.errors, basis->f, "errors", err));
     SU_GO(SU_ALLOC(&first, basis->f + 1, "stretches", err));
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
-    SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
+    SU_GO(find_stretches(against, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = (int)plan->played_substeps;
     SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
@@ -163,7 +159,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
         su_motion_error counted = {0};
         su_error own = {0};
         int64_t end = first[k];
-        while (end < first[k + 1] && basis->state_shot[end] == shot &&
+        while (end < first[k + 1] && basis->state_shot[end] == 0 &&
                basis->state_start[end] == basis->state_start[first[k]])
             end++;
         su_status done = check_stretch(&c, first[k], end, &counted, &own);
