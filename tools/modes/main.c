@@ -178,7 +178,7 @@ static su_status solve_all(job *j)
             j->done[i] = 1;
             for (int64_t p = 0; p < k; p++) all += j->done[p];
             if (status == SU_OK) status = su_progress_update(&j->tool->progress, all / (double)k, &err);
-            if (status != SU_OK && first == SU_OK) first = status, j->tool->err = err;
+            su_keep_first_error(&first, &j->tool->err, status, &err);
         }
     }
     return first;

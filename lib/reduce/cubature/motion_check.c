@@ -166,10 +166,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
 #pragma omp critical(su_motion_check)
         {
             out->halved += counted.halved, out->damped += counted.damped, out->failed += counted.failed;
-            if (done != SU_OK && status == SU_OK) {
-                status = done;
-                if (err) *err = own;
-            }
+            su_keep_first_error(&status, err, done, &own);
         }
     }
     if (status == SU_OK) summarize(&c, out);

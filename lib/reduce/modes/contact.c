@@ -168,10 +168,8 @@ static su_status find_touches(const detector *d, int64_t n, const uint8_t *on_su
         su_status status =
             SU_ALLOC_ALL("contact", &mine, SU_WANT(w.reached, n), SU_WANT(w.visited, n), SU_WANT(w.settled, n));
         for (int64_t v = 0; v < n && w.reached; v++) w.reached[v] = INFINITY;
-        if (status != SU_OK) {
 #pragma omp critical(su_contact)
-            if (first == SU_OK) first = status, *err = mine;
-        }
+        su_keep_first_error(&first, err, status, &mine);
 #pragma omp for schedule(dynamic, 64)
         for (int64_t v = 0; v < n; v++) {
             touches[v].triangle = -1;

@@ -194,12 +194,8 @@ static su_status play_all(const su_play *play, const su_fit *fit, int64_t count,
     for (int64_t p = 0; p < parts; p++) {
         su_error own = {0};
         su_status status = play_some(play, fit, each, part[p + 1] - part[p], &stretches[part[p]], out, &own);
-        if (status == SU_OK) continue;
 #pragma omp critical(su_shots_play)
-        if (first == SU_OK) {
-            first = status;
-            if (err) *err = own;
-        }
+        su_keep_first_error(&first, err, status, &own);
     }
     free(part);
     return first;

@@ -327,10 +327,7 @@ su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const in
 #pragma omp critical(su_regions)
         {
             most = steps > most ? steps : most;
-            if (one != SU_OK && status == SU_OK) {
-                status = one;
-                if (err) *err = mine;
-            }
+            su_keep_first_error(&status, err, one, &mine);
         }
     }
     if (status != SU_OK) goto done;
