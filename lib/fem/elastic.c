@@ -349,6 +349,18 @@ void su_elastic_free(su_elastic *elastic)
     memset(elastic, 0, sizeof *elastic);
 }
 
+void su_elastic_gather(const su_elastic *elastic, const double *field, double *free_dofs)
+{
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        memcpy(free_dofs + 3 * f, field + 3 * (int64_t)elastic->free_vertex[f], 3 * sizeof *field);
+}
+
+void su_elastic_scatter(const su_elastic *elastic, const double *free_dofs, double *field)
+{
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        memcpy(field + 3 * (int64_t)elastic->free_vertex[f], free_dofs + 3 * f, 3 * sizeof *field);
+}
+
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson)
 {
     for (int64_t e = 0; e < elastic->t; e++) {

@@ -51,6 +51,9 @@ su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su
 su_status su_elastic_of_fit(su_elastic *elastic, const su_tet *tet, const su_fit *fit, su_material material,
                             su_error *err);
 void su_elastic_free(su_elastic *elastic);
+/* The free degrees of freedom of a field (n,3), and back; held vertices keep what they have. */
+void su_elastic_gather(const su_elastic *elastic, const double *field, double *free_dofs);
+void su_elastic_scatter(const su_elastic *elastic, const double *free_dofs, double *field);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
 /* The rest shape x, rest (n,3), and what is free of stress there.
  * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape,

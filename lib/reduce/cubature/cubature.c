@@ -2,8 +2,8 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "linalg/dense.h"
 #include "linalg/eigen.h"
-
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <cblas.h>
@@ -69,8 +69,7 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     out->stiffest = l[r - 1];
     /* rows of V: V K V' = 1; D = K V' diag(max(1 - l, -most_taken)) V K */
     double *KV = own;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)r, (int)r, (int)r, 1, V, (int)r, whole, (int)r, 0, KV,
-                (int)r);
+    su_multiply(r, r, r, V, whole, KV);
     memset(out->linear, 0, (size_t)(r * r) * sizeof *out->linear);
     for (int64_t k = 0; k < r; k++)
         cblas_dsyr(CblasRowMajor, CblasLower, (int)r, fmax(1 - l[k], -plan->most_taken), KV + k * r, 1, out->linear,

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "linalg/dense.h"
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <cblas.h>
@@ -172,11 +173,9 @@ static su_status fill_forces(const row_maker *make, su_error *err)
         more = next_positions(make, make->place->rest, from, y);
 #pragma omp parallel for num_threads(space->threads) schedule(dynamic)
         for (int64_t k = 0; k < more; k++) sample_force(make, y + k * size, f + k * size, force + width * k);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, space->U,
-                    (int)size, 0, whole, (int)r);
+        su_multiply_transposed(more, r, size, f, space->U, whole);
         if (make->part.kind == SU_FORCE_REMAINDER)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)more, (int)r, (int)r, 1, make->q + from * r,
-                        (int)r, make->part.stiffness, (int)r, 0, less, (int)r);
+            su_multiply(more, r, r, make->q + from * r, make->part.stiffness, less);
         for (int64_t k = 0; k < more && rows->metric; k++) {
             change_metric(r, rows->metric + (from + k) * r * r, whole + k * r, y);
             change_metric(r, rows->metric + (from + k) * r * r, less + k * r, y);
@@ -235,7 +234,7 @@ static su_status state_metrics(const row_maker *make, su_error *err)
             cblas_dgemm(CblasRowMajor, CblasTrans, CblasTrans, R, R, R, 1, C, R, V, R, 0, A, R);
             for (int64_t i = 0; i < r; i++)
                 for (int64_t b = 0; b < r; b++) A[b * r + i] *= l[0] / fmax(l[i], SU_LEAST_EIGENVALUE * l[r - 1]);
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, R, R, R, 1, A, R, V, R, 0, metric, R);
+            su_multiply(r, r, r, A, V, metric);
         }
         cblas_dgemv(CblasRowMajor, CblasTrans, R, R, 1, C, R, q + k * r, 1, 0, y, 1);
         make->lengths[k] = l[0] * cblas_dnrm2(R, y, 1);

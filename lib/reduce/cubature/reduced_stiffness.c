@@ -14,17 +14,14 @@ enum { TOGETHER = 48 }; /* columns of a product at once */
 
 static su_status stiffness_at(su_pose_space *space, const double *y, double *out, su_error *err)
 {
-    int64_t r = space->r, n = space->n, count = space->elastic.free_count, size = 3 * count;
+    int64_t r = space->r, n = space->n, size = 3 * space->elastic.free_count;
     su_sparse K = {0};
     double *columns = NULL, *products = NULL;
     su_status status;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &K, err));
     SU_GO(SU_ALLOC_ALL("reduced stiffness", err, SU_WANT(columns, r * size), SU_WANT(products, r * size)));
     su_elastic_stiffness(&space->elastic, y, true, &K, space->threads);
-    for (int64_t k = 0; k < r; k++)
-        for (int64_t f = 0; f < count; f++)
-            for (int i = 0; i < 3; i++)
-                columns[k * size + 3 * f + i] = space->U[3 * (k * n + space->elastic.free_vertex[f]) + i];
+    for (int64_t k = 0; k < r; k++) su_elastic_gather(&space->elastic, space->U + 3 * k * n, columns + k * size);
     SU_GO(su_sparse_multiply_many(&K, r, columns, products, space->threads, err));
     for (int64_t j = 0; j < r; j += TOGETHER) { /* columns down to the diagonal: it is symmetric */
         int64_t some = r - j < TOGETHER ? r - j : TOGETHER;

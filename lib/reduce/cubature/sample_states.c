@@ -3,9 +3,9 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "geometry/mat3.h"
+#include "linalg/dense.h"
 #include "reduce/cubature/reduced_stiffness.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,7 @@ static double largest_motion(int64_t n, const double *u)
 
 void su_states_expand(const su_pose_space *space, int64_t count, const double *q, double *u)
 {
-    int64_t size = 3 * space->n;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)space->r, 1, q, (int)space->r,
-                space->U, (int)size, 0, u, (int)size);
+    su_multiply(count, 3 * space->n, space->r, q, space->U, u);
 }
 
 /* Scales the states to the wanted amplitude, then, where they are mixed, each by its factor. */

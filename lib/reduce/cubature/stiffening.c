@@ -3,6 +3,7 @@
 #include "core/lapack.h"
 #include "core/memory.h"
 #include "linalg/cholesky.h"
+#include "linalg/dense.h"
 #include "linalg/eigen.h"
 
 #include <cblas.h>
@@ -78,34 +79,19 @@ static void times_mass(const su_stiffness_probe *probe, int64_t count, const dou
 
 /* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. values (count) ascending; vectors
  * (count,count): the coefficients of each in a row. */
-
 static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
                       double *vectors, su_error *err)
 {
-
-    int64_t size = probe->size;
-    double *G, *scaled = NULL;
-    SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
-    su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
-    if (status != SU_OK) goto done;
+    double *G = NULL, *scaled = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("Ritz values", err, SU_WANT(G, count * count), SU_WANT(scaled, count * probe->size)));
     times_mass(probe, count, Z, scaled);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ,
-                (int)size, 0, vectors, (int)count);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
-                (int)size, 0, G, (int)count);
-
+    su_multiply_transposed(count, count, probe->size, Z, KZ, vectors);
+    su_multiply_transposed(count, count, probe->size, Z, scaled, G);
     status = su_eigen_generalized(count, vectors, G, values, "the interpolated basis has dependent columns", err);
 done:
     free(G), free(scaled);
     return status;
-}
-
-/* to = the first `count` Ritz vectors */
-static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, const double *vectors, const double *Z,
-                    double *to)
-{
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)probe->size, (int)of, 1, vectors, (int)of,
-                Z, (int)probe->size, 0, to, (int)probe->size);
 }
 
 /* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), and of the
@@ -122,18 +108,17 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
     su_elastic_stiffness(&space->elastic, place->rest, true, &probe->K, space->threads);
     SU_GO(su_cholesky_factorize(probe->factor, &probe->K, err));
     for (int64_t k = 0; k < r; k++)
-        for (int64_t i = 0; i < size; i++)
-            probe->basis[k * size + i] = space->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
+        su_elastic_gather(&space->elastic, space->U + 3 * k * space->n, probe->basis + k * size);
     SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
     SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, err));
-    combine(probe, block, r, vectors, probe->basis, probe->X);
+    su_multiply(block, size, r, vectors, probe->basis, probe->X); /* the first Ritz vectors */
     for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         times_mass(probe, block, probe->X, probe->Y);
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
         SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
-        combine(probe, block, block, turned, probe->Y, probe->X);
+        su_multiply(block, size, block, turned, probe->Y, probe->X);
     }
 done:
     free(turned);
@@ -175,10 +160,9 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     SU_GO(compare_values(probe, place, values, vectors, exact, err));
     /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
      */
-    combine(probe, r, r, vectors, probe->basis, orthonormal);
+    su_multiply(r, size, r, vectors, probe->basis, orthonormal);
     times_mass(probe, count, probe->X, probe->Y);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size,
-                orthonormal, (int)size, 0, C, (int)r);
+    su_multiply_transposed(count, r, size, probe->Y, orthonormal, C);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal,
                 (int)size, 1, probe->X, (int)size);
     for (int64_t k = 0; k < count; k++) {

@@ -12,7 +12,7 @@
 
 #define CARRIED 0.3 /* sum of weights in ties from which on a vertex follows the other side well enough */
 
-void su_contact_free(su_contact *contact)
+void su_contact_free(su_contact_rows *contact)
 {
     if (!contact) return;
     free(contact->offsets), free(contact->vertices), free(contact->coefficients);
@@ -197,14 +197,14 @@ static su_status grow(void *array, int64_t old, int64_t more, size_t size, su_er
     return SU_OK;
 }
 
-su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err)
+su_status su_contact_reserve(su_contact_rows *contact, int64_t rows, int64_t entries, su_error *err)
 {
     SU_TRY(grow(&contact->offsets, contact->rows + 1, rows, sizeof *contact->offsets, err));
     SU_TRY(grow(&contact->vertices, contact->entries, entries, sizeof *contact->vertices, err));
     return grow(&contact->coefficients, 3 * contact->entries, 3 * entries, sizeof *contact->coefficients, err);
 }
 
-void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
+void su_contact_append(su_contact_rows *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held)
 {
     double norm = 0;
@@ -221,7 +221,7 @@ void su_contact_append(su_contact *contact, int count, const int32_t *vertices, 
     contact->offsets[++contact->rows] = (int32_t)contact->entries;
 }
 
-void su_contact_bind(su_contact *contact, int count, const int32_t *vertices, const double *weights,
+void su_contact_bind(su_contact_rows *contact, int count, const int32_t *vertices, const double *weights,
                      const double *normal, const uint8_t *held)
 {
     for (int axis = 0; axis < (normal ? 1 : 3); axis++) {
@@ -236,7 +236,7 @@ void su_contact_bind(su_contact *contact, int count, const int32_t *vertices, co
     }
 }
 
-static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact *out)
+static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact_rows *out)
 {
     const int32_t *c = d->surface + 3 * (int64_t)t->triangle, vertices[] = {v, c[0], c[1], c[2]};
     const double weights[] = {1, -t->bary[0], -t->bary[1], -t->bary[2]};
@@ -317,7 +317,7 @@ done:
 }
 
 su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
-                            su_contact *out, su_error *err)
+                            su_contact_rows *out, su_error *err)
 {
     int64_t n = flesh->n, b = flesh->b;
     const uint8_t *held = flesh->held;

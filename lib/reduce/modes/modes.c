@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "linalg/dense.h"
 #include "linalg/principal.h"
 #include "reduce/modes/derivatives.h"
 #include "reduce/modes/rigid_motions.h"
@@ -47,18 +48,18 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear)
 /* Rows of C W on the free dofs. */
 static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_error *err)
 {
-    const su_mode_problem *problem = s->problem;
-    int64_t entries = problem->row_offsets[problem->row_count], write = 0;
+    const su_contact_rows *contact = s->problem->contact;
+    int64_t entries = contact->offsets[contact->rows], write = 0;
     su_status status;
     memset(C, 0, sizeof *C);
-    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, problem->row_count + 1), SU_WANT(C->column, 3 * entries),
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, contact->rows + 1), SU_WANT(C->column, 3 * entries),
                        SU_WANT(C->value, 3 * entries)));
-    for (int64_t r = 0; r < problem->row_count; r++) {
+    for (int64_t r = 0; r < contact->rows; r++) {
         int64_t before = write;
-        for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
-            int64_t f = problem->elastic->free_index[problem->row_vertices[k]];
+        for (int64_t k = contact->offsets[r]; k < contact->offsets[r + 1]; k++) {
+            int64_t f = s->problem->elastic->free_index[contact->vertices[k]];
             for (int i = 0; i < 3 && f >= 0; i++) {
-                double value = problem->row_coefficients[3 * k + i] * s->weight[3 * f + i];
+                double value = contact->coefficients[3 * k + i] * s->weight[3 * f + i];
                 if (value == 0) continue;
                 C->column[write] = 3 * f + i, C->value[write++] = value;
             }
@@ -86,8 +87,7 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     SU_GO(su_eigen_symmetric(k, gram, values, err));
     while (left < k && values[left] < LEFT_FREE * (double)rows * largest * largest) left++;
     SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram,
-                (int)k, 0, combined, (int)size);
+    su_multiply(left, size, k, gram, rigid, combined);
     memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
     *count = left;
     status = SU_OK;
@@ -151,7 +151,7 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     int64_t all = inverse->rigid_count;
     s->shift = all > 0;
     SU_TRY(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
-    if (problem->row_count) SU_TRY(constraint_rows(s, &inverse->C, err));
+    if (problem->contact && problem->contact->rows) SU_TRY(constraint_rows(s, &inverse->C, err));
     if (all && inverse->C.rows) SU_TRY(unconstrained(s, &inverse->C, &inverse->rigid_count, inverse->rigid, err));
     /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
     s->shift_share = inverse->rigid_count < all ? SHIFT_HELD_BY_ROWS : SHIFT;
@@ -340,9 +340,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
-    for (int64_t k = 0; k < r; k++)
-        for (int64_t f = 0; f < elastic->free_count; f++)
-            memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
+    for (int64_t k = 0; k < r; k++) su_elastic_scatter(elastic, phi + k * size, modes + 3 * k * elastic->n);
     status = SU_OK;
 done:
     free(y), free(phi), free(psi);

@@ -38,7 +38,7 @@ static bool look(void *context, int32_t item)
 }
 
 static void append(const su_contact_settings *settings, int32_t v, const double normal[3], bool inside,
-                   const uint8_t *held, su_contact *contact)
+                   const uint8_t *held, su_contact_rows *contact)
 {
     const double one = 1;
     int64_t before = contact->rows;
@@ -48,7 +48,7 @@ static void append(const su_contact_settings *settings, int32_t v, const double 
 }
 
 su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *obstacle,
-                              const su_contact_settings *settings, su_contact *contact, su_error *err)
+                              const su_contact_settings *settings, su_contact_rows *contact, su_error *err)
 {
     int64_t n = flesh->n, b = flesh->b;
     const double *x = flesh->x;
