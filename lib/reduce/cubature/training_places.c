@@ -76,8 +76,8 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
 {
     if (space->m < 2) return SU_OK;
     su_shape_blend *blend;
-    SU_TRY(
-        su_shape_blend_create(space->n, space->tet->vertices, space->t, space->tet->tets, space->threads, &blend, err));
+    const su_tet_mesh mesh = {space->n, space->t, space->tet->vertices, space->tet->tets};
+    SU_TRY(su_shape_blend_create(&mesh, space->threads, &blend, err));
     su_status status = SU_OK;
     for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
         status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],

@@ -235,9 +235,11 @@ static bool mark_crossed(void *context, int32_t item)
     return true;
 }
 
-su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                             const su_handle *handles, int32_t *region_of, su_error *err)
+su_status su_handle_vertices(const su_tet_mesh *mesh, int64_t count, const su_handle *handles, int32_t *region_of,
+                             su_error *err)
 {
+    int64_t n = mesh->n;
+    const double *vertices = mesh->x;
     su_boxtree tree = {0};
     uint8_t *mark = NULL;
     int32_t *region = NULL, *taken = NULL, *rival = NULL;
@@ -245,12 +247,12 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
     su_status status;
     SU_GO(SU_ALLOC_ALL("handles", err, SU_WANT(mark, n), SU_WANT(taken, n), SU_WANT(region, count),
                        SU_WANT(members, count), SU_WANT(rival, count)));
-    SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
+    SU_GO(su_boxtree_of_tets(vertices, mesh->t, mesh->tets, &tree, err));
     su_handle_regions(count, handles, region);
     for (int64_t v = 0; v < n; v++) taken[v] = -1;
     for (int64_t h = 0; h < count; h++) {
         const double *ends = handles[h].ends;
-        crossing c = {vertices, ends, tets, mark, 0};
+        crossing c = {vertices, ends, mesh->tets, mark, 0};
         double low[3], high[3];
         memset(mark, 0, (size_t)n);
         for (int i = 0; i < 3; i++) low[i] = fmin(ends[i], ends[3 + i]), high[i] = fmax(ends[i], ends[3 + i]);
