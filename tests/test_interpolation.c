@@ -64,12 +64,12 @@ static quality measure(const beam_space *s, su_interpolation mode, double angle)
     assert_int_equal(su_pose_space_enter(&space, &place, NULL), SU_OK);
     beam_modes(&s->shape, x, R, exact, lambda);
     project(s, space.U, exact, lambda, &q);
-    assert_int_equal(su_stiffness_probe_create(&space, 8, &probe, NULL), SU_OK);
+    assert_int_equal(su_stiffness_probe_create(&space, 8, false, &probe, NULL), SU_OK);
     assert_int_equal(su_stiffness_measure(probe, &place, &q.stiff, NULL), SU_OK);
     su_stiffness_probe_free(probe);
     /* The same error with the modes iterated from U instead of solved for, as align --recompute has it. */
     su_subspace_error iterated;
-    assert_int_equal(su_subspace_probe_create(&space, R / 2, &probe, NULL), SU_OK);
+    assert_int_equal(su_stiffness_probe_create(&space, R / 2, true, &probe, NULL), SU_OK);
     assert_int_equal(su_subspace_measure(probe, &place, &iterated, NULL), SU_OK);
     su_stiffness_probe_free(probe);
     assert_true(fabs(iterated.projection - q.error) < 0.05 * q.error + 1e-6);

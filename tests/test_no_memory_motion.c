@@ -301,7 +301,7 @@ static su_status train(void *context, int threads, su_error *err)
     FAILING_MEMORY_RESULT(set.tets.points, set.tets.count);
     FAILING_MEMORY_RESULT(set.tets.weights, POSES * set.tets.count);
     FAILING_MEMORY_RESULT(set.vertices.weights, set.vertices.count);
-    SU_GO(su_stiffness_probe_create(&space, 4, &probe, err));
+    SU_GO(su_stiffness_probe_create(&space, 4, false, &probe, err));
     SU_GO(su_stiffness_measure(probe, &places.place[1], &stiffening, err));
     FAILING_MEMORY_RESULT(&stiffening.mean, 1);
 done:
