@@ -41,13 +41,8 @@ typedef struct search {
     unsigned char *taken;  /* (vertices) corners of this round's new candidates */
     unsigned char *member; /* (candidates) */
     su_error_pair *errors; /* (stations) */
+    su_arena arena;        /* owns all arrays, those of the trials too */
 } search;
-
-static su_status trial_create(trial *t, int64_t limit, int64_t groups, su_error *err)
-{
-    SU_TRY(SU_ALLOC(&t->slot, limit, "cubature set", err));
-    return SU_ALLOC(&t->weights, groups * limit, "cubature set", err);
-}
 
 static void trial_copy(const search *s, trial *to, const trial *from)
 {
@@ -60,10 +55,7 @@ static void trial_copy(const search *s, trial *to, const trial *from)
 static void search_free(search *s)
 {
     su_pool_free(&s->pool);
-    trial *trials[] = {&s->now, &s->best, &s->good};
-    for (int k = 0; k < 3; k++) free(trials[k]->slot), free(trials[k]->weights);
-    free(s->residual_gradient), free(s->norm2), free(s->score), free(s->order), free(s->taken), free(s->member),
-        free(s->errors);
+    su_arena_free(&s->arena);
 }
 
 /* Beyond a dozen members a mode a bound is out of reach for other reasons (a bar whose shot has ten directions: 1,306
@@ -78,15 +70,15 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     int64_t most = MEMBERS_A_MODE * problem->r + MEMBERS_AT_LEAST;
     if (settings->count == 0 && s->limit > most) s->limit = most;
     if (s->limit > MOST_MEMBERS) s->limit = MOST_MEMBERS;
-    SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
-    SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
-    SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
-    SU_TRY(SU_ALLOC_ALL("cubature gradients", err,
-                        SU_WANT(s->residual_gradient, problem->station_count * problem->points->count),
-                        SU_WANT(s->norm2, problem->station_count * problem->points->count),
-                        SU_WANT(s->score, problem->points->count), SU_WANT(s->order, problem->points->count),
-                        SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, problem->points->count)));
-    SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
+    trial *trials[] = {&s->now, &s->best, &s->good};
+    for (int k = 0; k < 3; k++)
+        SU_TRY(SU_TAKE_ALL(&s->arena, "cubature set", err, SU_WANT(trials[k]->slot, s->limit),
+                           SU_WANT(trials[k]->weights, problem->groups * s->limit)));
+    int64_t stations = problem->station_count, candidates = problem->points->count;
+    SU_TRY(SU_TAKE_ALL(&s->arena, "cubature gradients", err, SU_WANT(s->residual_gradient, stations * candidates),
+                       SU_WANT(s->norm2, stations * candidates), SU_WANT(s->score, candidates),
+                       SU_WANT(s->order, candidates), SU_WANT(s->taken, problem->points->vertex_count),
+                       SU_WANT(s->member, candidates), SU_WANT(s->errors, stations)));
     return su_pool_create(&s->pool, problem, settings->threads, err);
 }
 

@@ -25,8 +25,6 @@ static const su_columns *columns_of(const su_pool *pool)
 
 static int64_t column_size(const su_pool *pool, int64_t a) { return columns_of(pool)->size(pool->problem, a); }
 
-static void normal_free(su_pool_normal *n);
-
 void su_pool_free(su_pool *pool)
 {
     if (!pool->problem) return;
@@ -35,7 +33,7 @@ void su_pool_free(su_pool *pool)
         free(of->columns), free(of->gram), free(of->dot), free(of->residual);
     }
     free(pool->stations), free(pool->candidate), free(pool->slot_of), free(pool->kept);
-    normal_free(&pool->normal);
+    su_arena_free(&pool->normal.arena);
     *pool = (su_pool){0};
 }
 
@@ -193,12 +191,6 @@ done:
  * of its own, tenfold until there is a factor. */
 static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
 
-static void normal_free(su_pool_normal *n)
-{
-    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->group), free(n->h), free(n->x), free(n->y);
-    *n = (su_pool_normal){0};
-}
-
 /* Gathers the part of the pool that a set needs, in workspace that only grows: without that, most of the time would go
  * into fresh pages. */
 static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot, su_error *err)
@@ -206,11 +198,12 @@ static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot
     su_pool_normal *n = &pool->normal;
     int64_t stations = pool->problem->station_count, groups = pool->problem->groups;
     if (count > n->capacity) {
-        normal_free(n);
+        su_arena_free(&n->arena);
+        *n = (su_pool_normal){0};
         int64_t c = count + count / 2;
-        SU_TRY(SU_ALLOC_ALL("cubature weights", err, SU_WANT(n->gram, stations * c * c),
-                            SU_WANT(n->target, stations * c), SU_WANT(n->v, stations * c), SU_WANT(n->G, c * c),
-                            SU_WANT(n->group, groups * c * c), SU_WANT(n->h, c), SU_WANT(n->x, c), SU_WANT(n->y, c)));
+        SU_TRY(SU_TAKE_ALL(&n->arena, "cubature weights", err, SU_WANT(n->gram, stations * c * c),
+                           SU_WANT(n->target, stations * c), SU_WANT(n->v, stations * c), SU_WANT(n->G, c * c),
+                           SU_WANT(n->group, groups * c * c), SU_WANT(n->h, c), SU_WANT(n->x, c), SU_WANT(n->y, c)));
         n->capacity = c;
     }
     n->count = count;

@@ -2,7 +2,7 @@
 #ifndef SU_REDUCE_SELECTION_POOL_H
 #define SU_REDUCE_SELECTION_POOL_H
 
-#include "core/error.h"
+#include "core/memory.h"
 #include "reduce/cubature/fit_problem.h"
 
 /* Normal equations of one set, gathered from the pool. */
@@ -13,6 +13,7 @@ typedef struct su_pool_normal {
     double *v;             /* (stations, count) blended weights */
     double *group;         /* (groups, count, count) normal matrix of each group */
     double *G, *h, *x, *y; /* (count, count) and (count) scratch */
+    su_arena arena;        /* owns all of these */
 } su_pool_normal;
 
 /* What is known of a station. */
