@@ -38,13 +38,9 @@ su_status su_mass_product(int64_t r, int64_t n, const double *mass, const double
     int64_t size = (n + BLOCKS - 1) / BLOCKS;
     if (size < LEAST) size = LEAST;
     int64_t blocks = (n + size - 1) / size;
-    double *scaled, *partial;
-    SU_TRY(SU_ALLOC(&scaled, 3 * r * n, "mass product", err));
-    su_status status = SU_ALLOC(&partial, blocks * r * r, "mass product", err);
-    if (status != SU_OK) {
-        free(scaled);
-        return status;
-    }
+    double *scaled = NULL, *partial = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("mass product", err, SU_WANT(scaled, 3 * r * n), SU_WANT(partial, blocks * r * r)));
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t begin = b * size, end = begin + size < n ? begin + size : n;
@@ -57,9 +53,9 @@ su_status su_mass_product(int64_t r, int64_t n, const double *mass, const double
     memset(C, 0, (size_t)(r * r) * sizeof *C);
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t i = 0; i < r * r; i++) C[i] += partial[b * r * r + i];
-    free(scaled);
-    free(partial);
-    return SU_OK;
+done:
+    free(scaled), free(partial);
+    return status;
 }
 
 static double parameter_distance2(int64_t s, const double *a, const double *b, const double *scale)

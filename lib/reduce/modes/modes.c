@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/vector.h"
 #include "linalg/dense.h"
 #include "linalg/principal.h"
 #include "reduce/modes/derivatives.h"
@@ -177,24 +178,27 @@ static void solver_free(solver *s)
 
 /* ---- modes ---- */
 
+/* out (size) = K y - lambda W M W y; returns |K y|. */
+static double residual_of(const solver *s, double value, const double *y, double *out)
+{
+    su_sparse_multiply(&s->K, y, out);
+    double norm = su_norm(s->size, out);
+    for (int64_t i = 0; i < s->size; i++) out[i] -= value * s->effective[i] * y[i];
+    return norm;
+}
+
 static su_status largest_residual(solver *s, int64_t count, const double *values, const double *y, su_error *err)
 {
-    int64_t size = s->size;
-    double *product, largest = 0;
-    su_status status;
-    SU_TRY(SU_ALLOC(&product, size, "residuals", err));
+    double *residual;
+    su_status status = SU_OK;
+    SU_TRY(SU_ALLOC(&residual, s->size, "residuals", err));
     for (int64_t k = 0; k < count; k++) {
-        double scale = 0, norm = 0;
-        su_sparse_multiply(&s->K, y + k * size, product);
-        for (int64_t i = 0; i < size; i++) scale += product[i] * product[i];
-        for (int64_t i = 0; i < size; i++) product[i] -= values[k] * s->effective[i] * y[k * size + i];
-        SU_GO(su_constrained_residual(&s->inverse, product, &norm, err));
-        if (values[k] > 0) largest = fmax(largest, norm / sqrt(scale));
+        double scale = residual_of(s, values[k], y + k * s->size, residual), norm = 0;
+        SU_GO(su_constrained_residual(&s->inverse, residual, &norm, err));
+        if (values[k] > 0) s->report.residual = fmax(s->report.residual, norm / scale);
     }
-    s->report.residual = largest;
-    status = SU_OK;
 done:
-    free(product);
+    free(residual);
     return status;
 }
 
@@ -210,8 +214,7 @@ static su_status refine(solver *s, int64_t count, const double *values, double *
     SU_TRY(SU_ALLOC(&residual, size, "residuals", err));
     su_status status = SU_OK;
     for (int64_t k = 0; k < count && status == SU_OK; k++) {
-        su_sparse_multiply(&s->K, y + k * size, residual);
-        for (int64_t i = 0; i < size; i++) residual[i] -= values[k] * s->effective[i] * y[k * size + i];
+        residual_of(s, values[k], y + k * size, residual);
         status = su_constrained_inverse_apply(&s->inverse, 1, residual, residual, err);
         for (int64_t i = 0; i < size; i++) y[k * size + i] -= residual[i];
     }
@@ -298,8 +301,7 @@ static su_status fill(solver *s, int64_t linear, int64_t r, su_pca *pca, su_erro
     su_status status;
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * (linear + extra)), SU_WANT(values, linear + extra)));
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
+    scale_modes(s, count, y, y);
     SU_GO(add_directions(pca, count, y, extra, SHORTEST, err));
     if (pca->known < r)
         status =

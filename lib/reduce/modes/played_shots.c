@@ -21,12 +21,6 @@ typedef struct stage {
     int threads;
 } stage;
 
-static void stage_free(stage *s)
-{
-    su_fullsim_free(s->sim);
-    su_shot_free(s->shot);
-}
-
 /* The fit as fullsim wants it, with all poses: `own` stands in where some are missing, with one pose and no correction.
  */
 static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections, su_error *err)
@@ -61,14 +55,11 @@ static su_status stage_open(stage *s, su_error *err)
                                   .no_energy = true,
                                   .placed = true,
                                   .self_contact = play->self_contact};
-    su_status status;
-    SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
+    SU_TRY(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
-                                  su_meta_number(anim->file.meta, "fps", FPS), err));
-    SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
-done:
-    return status;
+    SU_TRY(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
+                                   su_meta_number(anim->file.meta, "fps", FPS), err));
+    return su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err);
 }
 
 /* ---- which frames ---- */
@@ -161,7 +152,8 @@ static su_status play_some(const su_play *play, const su_fit *fit, int threads, 
     SU_GO(stage_open(&s, err));
     for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, err));
 done:
-    stage_free(&s);
+    su_fullsim_free(s.sim);
+    su_shot_free(s.shot);
     return status;
 }
 
