@@ -513,8 +513,8 @@ static void covariances_are_sums_over_entries(void **state)
         su_weight_stiffness H;
         double energy = 0, sum = 0;
         assert_int_equal(su_weight_stiffness_of((su_covariance)kind,
-                                                &(su_tet_mesh){n, b.box.t, b.box.vertices, b.box.tets}, b.held, mu,
-                                                lambda, &H, NULL),
+                                                &(su_tet_mesh){n, b.box.t, b.box.vertices, b.box.tets}, b.held, b.young,
+                                                b.poisson, &H, NULL),
                          SU_OK);
         for (int64_t f = 0; f < H.free_count; f++) w[f] = box_random(&random);
         su_sparse_multiply(&H.matrix, w, Hw);

@@ -159,12 +159,12 @@ static void add_tet(su_covariance covariance, const double *vertices, const int3
 }
 
 su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *mesh, const uint8_t *held,
-                                 const double *mu, const double *lambda, su_weight_stiffness *out, su_error *err)
+                                 const double *young, const double *poisson, su_weight_stiffness *out, su_error *err)
 {
     int64_t t = mesh->t;
     double *c, low[3], high[3], centre[3], square = 0;
     SU_TRY(SU_ROOM(&c, t, "stiffness", err));
-    for (int64_t e = 0; e < t; e++) c[e] = 4 * mu[e] + lambda[e];
+    for (int64_t e = 0; e < t; e++) c[e] = su_trace_stiffness(young[e], poisson[e]);
     su_status status = su_weight_stiffness_create(mesh, held, c, out, err);
     free(c);
     if (status != SU_OK || covariance == SU_COVARIANCE_TRANSLATION) return status;
@@ -172,6 +172,7 @@ su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *me
     for (int i = 0; i < 3; i++) centre[i] = (low[i] + high[i]) / 2, square += (high[i] - low[i]) * (high[i] - low[i]);
     memset(out->matrix.value, 0, (size_t)out->matrix.entries * sizeof *out->matrix.value);
     for (int64_t e = 0; e < t; e++)
-        add_tet(covariance, mesh->x, mesh->tets + 4 * e, centre, sqrt(square) / 2, mu[e], lambda[e], out);
+        add_tet(covariance, mesh->x, mesh->tets + 4 * e, centre, sqrt(square) / 2, SU_LAME_MU(young[e], poisson[e]),
+                SU_LAME_LAMBDA(young[e], poisson[e]), out);
     return SU_OK;
 }
