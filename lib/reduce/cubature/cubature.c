@@ -81,25 +81,17 @@ done:
     return status;
 }
 
-/* Tets whose stored forces fit the memory. */
-static int64_t most_tets(const su_training *training)
-{
-    const su_training_plan *plan = training->plan;
-    int64_t room = su_training_room(training);
-    return room > plan->least_candidates ? room : plan->least_candidates;
-}
-
 /* Candidates and their rows, which are the same however many tets are chosen. */
 static su_status make_tet_rows(const su_training *training, su_cubature *out, su_error *err)
 {
     su_pose_space *space = training->space;
-    su_candidate_mesh mesh = su_training_mesh(space);
     double started = su_seconds();
     if (training->states) {
         SU_TRY(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
         SU_TRY(su_neutral_stiffness(space, out->stiffness, err));
     }
-    SU_TRY(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &out->candidates, err));
+    SU_TRY(su_candidates_create(&space->elastic, SU_POINT_TET, su_training_room(training), training->seed,
+                                &out->candidates, err));
     out->samples = training->states ? training->states->count : su_training_samples(training, out->candidates.count);
     su_progress_stage(training->progress, TET_ROWS, TET_CHOICE);
     SU_TRY(su_tet_problem(training, &out->candidates, out->samples, out->stiffness, &out->rows, err));
@@ -124,12 +116,12 @@ static su_status choose_tets(const su_training *training, int64_t wanted, su_cub
 static su_status train_vertices(const su_training *training, su_point_set *out, su_error *err)
 {
     const su_training_plan *plan = training->plan;
-    su_candidate_mesh mesh = su_training_mesh(training->space);
     su_candidates candidates = {0};
     su_fit_problem problem = {0};
     double started = su_seconds();
     su_status status;
-    SU_GO(su_candidates_create(&mesh, SU_POINT_VERTEX, plan->most_vertices, training->seed, &candidates, err));
+    SU_GO(su_candidates_create(&training->space->elastic, SU_POINT_VERTEX, plan->most_vertices, training->seed,
+                               &candidates, err));
     su_progress_stage(training->progress, VERTEX_ROWS, VERTEX_CHOICE);
     SU_GO(su_vertex_problem(training, &candidates, &problem, err));
     su_progress_stage(training->progress, VERTEX_CHOICE, LAST);
@@ -175,12 +167,11 @@ su_status su_cubature_train_tets(const su_training *training, int64_t tets, su_c
 static su_status check(const su_training *fresh, su_point_kind kind, const su_point_set *set, int64_t samples,
                        su_error_pair *errors, su_error *err)
 {
-    su_candidate_mesh mesh = su_training_mesh(fresh->space);
     su_candidates chosen = {0};
     su_fit_problem problem = {0};
     int32_t *number = NULL;
     su_status status;
-    SU_GO(su_candidates_of(&mesh, kind, set->count, set->points, &chosen, err));
+    SU_GO(su_candidates_of(&fresh->space->elastic, kind, set->count, set->points, &chosen, err));
     SU_GO(SU_ALLOC(&number, set->count, "cubature set", err));
     for (int64_t k = 0; k < set->count; k++) number[k] = (int32_t)k;
     status = kind == SU_POINT_TET ? su_tet_problem(fresh, &chosen, samples, NULL, &problem, err)

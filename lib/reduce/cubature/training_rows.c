@@ -13,11 +13,6 @@ enum { BYTES = 3 * sizeof(float) }; /* of a force on a vertex */
  * about as large as those of a station of so many samples. */
 #define IMPORTANCE 100.0
 
-su_candidate_mesh su_training_mesh(const su_pose_space *space)
-{
-    return (su_candidate_mesh){space->n, space->t, space->tet->tets, space->elastic.free_index};
-}
-
 void su_fit_problem_free(su_fit_problem *problem)
 {
     for (int64_t a = 0; problem->stations && a < problem->station_count; a++)
@@ -177,7 +172,8 @@ int64_t su_training_room(const su_training *training)
     double sample = SU_POINT_TET * BYTES,
            samples = training->states ? (double)training->states->count
                                       : pose_equivalents(training) * SHORT * (double)training->plan->least_samples;
-    return (int64_t)((double)training->memory / (sample * samples));
+    int64_t room = (int64_t)((double)training->memory / (sample * samples)), least = training->plan->least_candidates;
+    return room > least ? room : least;
 }
 
 int64_t su_training_samples(const su_training *training, int64_t candidates)
