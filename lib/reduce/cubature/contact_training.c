@@ -286,6 +286,7 @@ static su_status select_key(su_contact_training *t, int64_t first, const double 
     double *a = NULL, *b = NULL, *weight = NULL, error;
     su_status status;
     for (int64_t k = first; k < t->count; k++) count += t->met[k].key == key;
+    if (count == 0) return SU_OK;
     SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * height), SU_WANT(b, height), SU_WANT(at, count),
                        SU_WANT(weight, count)));
     count = columns_of(t, first, rows, key, at, a, b);
@@ -302,11 +303,7 @@ static su_status select_pose(su_contact_training *t, int64_t first, const double
 {
     double started = su_seconds();
     int64_t kept = t->report->kept, met_before = t->report->met;
-    for (int64_t key = 0; key < t->D * t->D; key++) {
-        bool any = false;
-        for (int64_t k = first; k < t->count && !any; k++) any = t->met[k].key == key;
-        if (any) SU_TRY(select_key(t, first, rows, key, err));
-    }
+    for (int64_t key = 0; key < t->D * t->D; key++) SU_TRY(select_key(t, first, rows, key, err));
     if (t->report->kept - kept > t->report->most_kept) t->report->most_kept = t->report->kept - kept;
     if (t->report->met - met_before > t->report->most_met) t->report->most_met = t->report->met - met_before;
     t->report->select_seconds += su_seconds() - started;
@@ -370,6 +367,11 @@ static int compare_met(const void *a, const void *b)
     return (p->pose > q->pose) - (p->pose < q->pose);
 }
 
+static bool begins_pair(const su_contact_met *sorted, int64_t k)
+{
+    return k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+}
+
 /* Columns of ASC eq. 12: a pair's forces at all poses, 0 where it does not press. */
 static su_status try_direct(su_contact_training *t, su_error *err)
 {
@@ -381,12 +383,11 @@ static su_status try_direct(su_contact_training *t, su_error *err)
     for (int64_t k = 0; k < t->count; k++)
         if (t->met[k].state == 0) sorted[all] = t->met[k], sorted[all++].key = k;
     su_sort(sorted, (size_t)all, sizeof *sorted, compare_met);
-    for (int64_t k = 0; k < all; k++)
-        count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+    for (int64_t k = 0; k < all; k++) count += begins_pair(sorted, k);
     SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * rows), SU_WANT(b, rows), SU_WANT(weight, count)));
     t->report->direct_of = count, count = -1;
     for (int64_t k = 0; k < all; k++) {
-        count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+        count += begins_pair(sorted, k);
         for (int64_t i = 0; i < t->r; i++) {
             double f = t->rows[sorted[k].key * t->r + i];
             a[count * rows + sorted[k].pose * t->r + i] += f;
@@ -407,12 +408,10 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     su_status status;
     *report = (su_contact_trained){0};
     SU_GO(su_contact_body_create(t.n, plan->model->vertices, plan->model->t, plan->model->tets, &t.body, err));
-    SU_GO(SU_ALLOC(&t.k, t.n, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(t.k, t.n), SU_WANT(t.half, plan->model->t), SU_WANT(t.slot, t.n)));
     su_contact_stiffness(&t.body, plan->fit->young, plan->fit->poisson, t.k);
-    SU_GO(SU_ALLOC(&t.half, plan->model->t, "thickness", err));
     const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
     SU_GO(su_tet_thickness(&mesh, plan->threads, NULL, t.half, err));
-    SU_GO(SU_ALLOC(&t.slot, t.n, "contact", err));
     SU_GO(choose_frames(&t, err));
     SU_GO(find_domains(&t, err));
     SU_GO(choose_probes(&t, err));

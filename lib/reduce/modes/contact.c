@@ -57,19 +57,14 @@ typedef struct detector {
     double *face_normal; /* (b,3) unit; 0 for triangles without area */
     int64_t *around;     /* (n + 1) first edge of each vertex in `next` */
     int32_t *next;       /* neighbours along the surface */
+    su_arena arena;      /* owns these */
     su_boxtree tree;
 } detector;
 
-static void detector_free(detector *d)
-{
-    free(d->normal), free(d->face_normal), free(d->around), free(d->next);
-    su_boxtree_free(&d->tree);
-}
-
 static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *err)
 {
-    SU_TRY(SU_ALLOC_ALL("contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
-                        SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
+    SU_TRY(SU_TAKE_ALL(&d->arena, "contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
+                       SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
     su_contact_normals(n, d->x, b, d->surface, d->face_normal, d->normal);
     for (int64_t k = 0; k < 3 * b; k++) d->around[d->surface[k] + 2] += 2;
     for (int64_t v = 0; v < n; v++) d->around[v + 2] += d->around[v + 1];
@@ -289,15 +284,14 @@ static int64_t find_patches(const detector *d, int64_t n, const touch *touches, 
  * side with more vertices is tied to the triangles of the other. A vertex of that keeps its own tie only where hardly
  * any vertex is tied to it: at rims of unequal patches, and between vertices tied far from it. Others get triangle -1.
  */
-static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
+static su_status choose_sides(detector *d, int64_t n, touch *touches, su_error *err)
 {
-    int32_t *members = NULL;
-    uint8_t *seen = NULL;
-    double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
-    patch *patches = NULL;
-    su_status status;
-    SU_GO(
-        SU_ALLOC_ALL("contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n), SU_WANT(patches, n)));
+    int32_t *members;
+    uint8_t *seen;
+    double *carries; /* (n) sum of the weights that a vertex has in ties */
+    patch *patches;
+    SU_TRY(SU_TAKE_ALL(&d->arena, "contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n),
+                       SU_WANT(patches, n)));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
     su_sort(patches, (size_t)count, sizeof *patches, larger_patch);
     for (int64_t p = 0; p < count; p++)
@@ -310,10 +304,7 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
             }
             for (int c = 0; c < 3; c++) carries[corners[c]] += touches[v].bary[c];
         }
-    status = SU_OK;
-done:
-    free(members), free(seen), free(carries), free(patches);
-    return status;
+    return SU_OK;
 }
 
 su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
@@ -322,11 +313,11 @@ su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_sett
     int64_t n = flesh->n, b = flesh->b;
     const uint8_t *held = flesh->held;
     detector d = {.neutral = flesh->neutral, .x = flesh->x, .surface = flesh->surface, .settings = settings};
-    touch *touches = NULL;
-    uint8_t *on_surface = NULL;
+    touch *touches;
+    uint8_t *on_surface;
     su_status status;
     memset(out, 0, sizeof *out);
-    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
+    SU_GO(SU_TAKE_ALL(&d.arena, "contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
     SU_GO(detector_create(&d, n, b, err));
     for (int64_t k = 0; k < 3 * b; k++) on_surface[flesh->surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
@@ -341,10 +332,9 @@ su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_sett
     SU_GO(su_contact_reserve(out, 3 * count, 12 * count, err));
     for (int64_t v = 0; v < n; v++)
         if (touches[v].triangle >= 0) append_touch(&d, (int32_t)v, &touches[v], held, out);
-    status = SU_OK;
 done:
     if (status != SU_OK) su_contact_free(out);
-    detector_free(&d);
-    free(touches), free(on_surface);
+    su_boxtree_free(&d.tree);
+    su_arena_free(&d.arena);
     return status;
 }
