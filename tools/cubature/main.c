@@ -117,16 +117,16 @@ static su_model_parts parts_of(su_tool *tool, const settings *set, job *j)
 {
     const su_poses *poses = &j->poses;
     return (su_model_parts){
-        .space = &j->space,
+        .training = {.space = &j->space,
+                     .plan = &j->plan,
+                     .seed = (uint64_t)set->seed,
+                     .memory = (int64_t)set->memory << 20,
+                     .progress = &tool->progress},
         .poses = poses,
         .shots = {.target = {.rig = su_rig_of_poses(poses), .nbar = poses->nbar, .neutral = poses->neutral},
                   .count = set->shots.count,
                   .paths = set->shots.items},
-        .basis_path = j->basis_path,
-        .plan = &j->plan,
-        .seed = (uint64_t)set->seed,
-        .memory = (int64_t)set->memory << 20,
-        .progress = &tool->progress};
+        .basis_path = j->basis_path};
 }
 
 /* The largest displacement (m) of a flesh vertex in the states that the basis was made from; with bases a pose in the

@@ -11,14 +11,10 @@
 
 /* All that a model is made of. Borrowed. */
 typedef struct su_model_parts {
-    su_pose_space *space; /* of tet, fit and basis */
+    su_training training; /* all but places and states */
     const su_poses *poses;
     su_shot_list shots;
     const char *basis_path; /* for messages */
-    const su_training_plan *plan;
-    uint64_t seed;
-    int64_t memory; /* bytes that stored samples may take */
-    su_progress *progress;
 } su_model_parts;
 
 enum { SU_MOST_RETRAININGS = 8 };

@@ -2,8 +2,8 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "core/order.h"
+#include "geometry/vector.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
@@ -25,19 +25,17 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
     return SU_OK;
 }
 
-static double size_of(int64_t r, const double *q, const double *other)
+static double apart(int64_t r, const double *a, const double *b)
 {
     double sum = 0;
-    for (int64_t i = 0; i < r; i++) sum += (q[i] - (other ? other[i] : 0)) * (q[i] - (other ? other[i] : 0));
+    for (int64_t i = 0; i < r; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
     return sqrt(sum);
 }
 
 /* What all stretches of a shot have in common. */
 typedef struct check {
+    const su_motion_reference *against;
     const su_model *model;
-    const su_basis *basis;
-    const su_anim *anim;
-    const char *path;
     const su_runtime_model *runtime;
     su_sim_settings settings;
     su_step_settings step;
@@ -59,16 +57,16 @@ static su_anim part_of(const su_anim *anim, int64_t first, int64_t count)
 static su_status check_stretch(const check *c, int64_t from, int64_t to, su_motion_error *counted, su_error *err)
 {
     const su_model *model = c->model;
-    const su_basis *basis = c->basis;
+    const su_basis *basis = c->against->basis;
     const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
-    su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
+    su_anim part = part_of(c->against->anim, start, (end < c->against->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};
     su_simulation *simulation = NULL;
     su_shot *played = NULL;
     su_sim sim = {0};
     su_status status;
-    SU_GO(su_shot_create(&part, c->path, &target, 0, NULL, &played, NULL, err));
+    SU_GO(su_shot_create(&part, c->against->path, &target, 0, NULL, &played, NULL, err));
     SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
     SU_GO(allocate(&part, r, model->m, &sim, err));
     status = su_simulation_run(simulation, part.F, &sim, &silent, err);
@@ -77,8 +75,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
         /* lost altogether: the worst of marks, not an error */
-        c->errors[k] =
-            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, DBL_MIN) : INFINITY;
+        c->errors[k] = status == SU_OK ? apart(r, here, there) / fmax(su_norm(r, there) + c->least, DBL_MIN) : INFINITY;
     }
     if (status == SU_NUMERICS) status = SU_OK;
 done:
@@ -94,8 +91,7 @@ static double least_size(const su_basis *basis, double share)
     double square = 0;
     int64_t count = 0;
     for (int64_t k = 0; k < basis->f; k++)
-        if (basis->state_shot[k] == 0)
-            square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
+        if (basis->state_shot[k] == 0) square += pow(su_norm(basis->r, basis->state_q + k * basis->r), 2), count++;
     return share * sqrt(square / fmax((double)count, 1));
 }
 
@@ -121,7 +117,7 @@ static su_status find_stretches(const su_motion_reference *against, int64_t *fir
 /* Upper quartile over the states that were compared. */
 static void summarize(const check *c, su_motion_error *out)
 {
-    for (int64_t k = 0; k < c->basis->f; k++)
+    for (int64_t k = 0; k < c->against->basis->f; k++)
         if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
     su_sort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
@@ -133,10 +129,8 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     const su_basis *basis = against->basis;
     const su_anim *anim = against->anim;
     su_runtime_model runtime = {0};
-    check c = {.model = model,
-               .basis = basis,
-               .anim = anim,
-               .path = against->path,
+    check c = {.against = against,
+               .model = model,
                .runtime = &runtime,
                .settings = su_sim_defaults(),
                .step = {.stiffness = 1, .tolerance = SU_STEP_TOLERANCE},

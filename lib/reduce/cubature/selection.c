@@ -28,6 +28,11 @@ typedef struct trial {
     double error;    /* worst over stations, rms */
 } trial;
 
+typedef struct scored {
+    double score;
+    int32_t candidate; /* or a member */
+} scored;
+
 typedef struct search {
     const su_fit_problem *problem;
     const su_fit_settings *settings;
@@ -36,7 +41,8 @@ typedef struct search {
     trial now, best, good;
     double *residual_gradient; /* (stations, candidates) */
     double *norm2;             /* (stations, candidates) squared lengths of columns */
-    double *score;             /* (candidates) */
+    double *score;             /* (candidates), or losses of members */
+    scored *list;              /* (candidates) scratch: what is sorted */
     int32_t *order;
     unsigned char *taken;  /* (vertices) corners of this round's new candidates */
     unsigned char *member; /* (candidates) */
@@ -77,8 +83,9 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     int64_t stations = problem->station_count, candidates = problem->points->count;
     SU_TRY(SU_TAKE_ALL(&s->arena, "cubature gradients", err, SU_WANT(s->residual_gradient, stations * candidates),
                        SU_WANT(s->norm2, stations * candidates), SU_WANT(s->score, candidates),
-                       SU_WANT(s->order, candidates), SU_WANT(s->taken, problem->points->vertex_count),
-                       SU_WANT(s->member, candidates), SU_WANT(s->errors, stations)));
+                       SU_WANT(s->list, candidates), SU_WANT(s->order, candidates),
+                       SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, candidates),
+                       SU_WANT(s->errors, stations)));
     return su_pool_create(&s->pool, problem, settings->threads, err);
 }
 
@@ -136,11 +143,6 @@ static su_status refit(search *s, int sweeps, su_error *err)
 
 /* ---- one round ---- */
 
-typedef struct scored {
-    double score;
-    int32_t candidate;
-} scored;
-
 static int by_score(const void *a, const void *b)
 {
     const scored *x = a, *y = b;
@@ -193,8 +195,7 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
     SU_TRY(su_pool_residual(&s->pool, s->now.count, s->now.slot, s->limit, s->now.weights, s->errors, err));
     SU_TRY(su_pool_gradient(&s->pool, s->residual_gradient, err));
     score_candidates(s);
-    scored *list;
-    SU_TRY(SU_ALLOC(&list, p->points->count, "cubature candidates", err));
+    scored *list = s->list;
     int64_t listed = 0;
     for (int64_t e = 0; e < p->points->count; e++)
         if (s->score[e] > 0) list[listed++] = (scored){s->score[e], (int32_t)e};
@@ -210,7 +211,6 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
         for (int c = 0; c < kind; c++) s->taken[corner[c]] = 1;
         s->order[found++] = list[k].candidate;
     }
-    free(list);
     const trial *trials[] = {&s->now, &s->best, &s->good};
     for (int k = 0; k < 3; k++) su_pool_keep(&s->pool, k == 0, trials[k]->count, trials[k]->slot);
     SU_TRY(su_pool_add(&s->pool, found, s->order, s->now.slot + s->now.count, err));
@@ -228,18 +228,12 @@ static su_status drop_members(search *s, int64_t count, su_error *err)
 {
     trial *t = &s->now;
     if (t->count <= count) return SU_OK;
-    double *loss = NULL;
-    scored *list = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC_ALL("cubature set", err, SU_WANT(loss, t->count), SU_WANT(list, t->count)));
-    SU_GO(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, loss, err));
-    for (int64_t k = 0; k < t->count; k++) list[k] = (scored){loss[k], (int32_t)k};
-    su_sort(list, (size_t)t->count, sizeof *list, by_score);
-    for (int64_t k = count; k < t->count; k++) drop_member(s, list[k].candidate);
+    SU_TRY(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, s->score, err));
+    for (int64_t k = 0; k < t->count; k++) s->list[k] = (scored){s->score[k], (int32_t)k};
+    su_sort(s->list, (size_t)t->count, sizeof *s->list, by_score);
+    for (int64_t k = count; k < t->count; k++) drop_member(s, s->list[k].candidate);
     close_gaps(s);
-done:
-    free(loss), free(list);
-    return status;
+    return SU_OK;
 }
 
 static void note_curve(const search *s, su_point_set *out)
@@ -335,28 +329,21 @@ static su_status shrink(search *s, double error, su_error *err)
 
 /* ---- results ---- */
 
-static int by_candidate(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (x[0] > y[0]) - (x[0] < y[0]);
-}
-
 static su_status hand_over(search *s, su_point_set *out, su_error *err)
 {
     const su_fit_problem *p = s->problem;
     const trial *t = &s->now;
-    int64_t(*order)[2];
     SU_TRY(SU_ALLOC_ALL("cubature set", err, SU_WANT(out->points, t->count),
                         SU_WANT(out->weights, p->groups * t->count), SU_WANT(out->errors, p->station_count)));
     SU_TRY(su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, out->errors, err));
-    SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
-    for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
-    su_sort(order, (size_t)t->count, sizeof *order, by_candidate);
+    for (int64_t k = 0; k < t->count; k++) /* ascending candidates: the lowest number scores best */
+        s->list[k] = (scored){-(double)s->pool.candidate[t->slot[k]], (int32_t)k};
+    su_sort(s->list, (size_t)t->count, sizeof *s->list, by_score);
     for (int64_t k = 0; k < t->count; k++) {
-        out->points[k] = p->points->point[order[k][0]];
-        for (int64_t i = 0; i < p->groups; i++) out->weights[i * t->count + k] = t->weights[i * s->limit + order[k][1]];
+        int64_t from = s->list[k].candidate;
+        out->points[k] = p->points->point[s->pool.candidate[t->slot[from]]];
+        for (int64_t i = 0; i < p->groups; i++) out->weights[i * t->count + k] = t->weights[i * s->limit + from];
     }
-    free(order);
     out->count = t->count, out->candidates = p->points->count, out->worst = worst_error(p, out->errors);
     return SU_OK;
 }

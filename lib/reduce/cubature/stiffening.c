@@ -2,6 +2,7 @@
 
 #include "core/lapack.h"
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
 #include "linalg/dense.h"
 #include "linalg/eigen.h"
@@ -142,12 +143,9 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal,
                 (int)size, 1, probe->X, (int)size);
     for (int64_t k = 0; k < count; k++) {
-        double rest = 0;
-        for (int64_t i = 0; i < size; i++) {
-            rest += probe->mass[i] * probe->X[k * size + i] * probe->X[k * size + i];
-            probe->X[k * size + i] *= sqrt(probe->mass[i]);
-        }
-        left += rest / probe->exact[k], all += 1 / probe->exact[k];
+        double *x = probe->X + k * size;
+        left += su_weighted_dot(size, probe->mass, x, x) / probe->exact[k], all += 1 / probe->exact[k];
+        for (int64_t i = 0; i < size; i++) x[i] *= sqrt(probe->mass[i]);
     }
     /* Sines, not cosines: small angles would drown in 1 - cos. */
     int info = LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1,

@@ -2,7 +2,6 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "physics/settings.h"

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/tetmesh.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
 #include "linalg/dense.h"
 #include "linalg/principal.h"
@@ -99,12 +100,11 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
         goto done;
     }
     for (int64_t k = 0; k < played->count; k++) {
-        double *answer = answers + columns * part->size, size2 = 0;
+        double *answer = answers + columns * part->size;
         take_parts(part, 1, played->contact + 3 * k * n, force);
         if (cblas_dnrm2((int)part->size, force, 1) == 0) continue;
         SU_GO(su_cholesky_solve(factor, 1, force, answer, err));
-        for (int64_t i = 0; i < part->size; i++) size2 += part->mass[i] * answer[i] * answer[i];
-        cblas_dscal((int)part->size, 1 / sqrt(size2), answer, 1);
+        cblas_dscal((int)part->size, 1 / sqrt(su_weighted_dot(part->size, part->mass, answer, answer)), answer, 1);
         columns++;
     }
     if (columns == 0) goto done; /* nothing touches */
@@ -161,8 +161,7 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
     take_parts(part, count, shapes->shapes, columns);
     for (int64_t k = 0; k < count; k++) {
         const double *column = columns + k * part->size;
-        for (int64_t i = 0; i < part->size; i++) sizes[k] += part->mass[i] * column[i] * column[i];
-        sizes[k] = sqrt(sizes[k]);
+        sizes[k] = sqrt(su_weighted_dot(part->size, part->mass, column, column));
     }
     SU_GO(weigh_frames(play, shapes, sizes, factor, err));
     for (int64_t k = 0; k < count; k++)

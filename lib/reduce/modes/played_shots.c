@@ -2,7 +2,6 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "fem/fullsim.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
