@@ -59,15 +59,14 @@ static su_status compare_shots(const su_model_parts *parts, su_error *err)
 static su_status place_states(const su_model_parts *parts, su_model_training *out, su_error *err)
 {
     su_pose_space *space = parts->training.space;
-    const su_chosen_states *chosen = &out->chosen;
+    const su_shot_frames_list *places = &out->chosen.places;
     SU_TRY(compare_shots(parts, err));
     int count = parts->shots.count, own = (int)su_meta_number(space->basis->file.meta, "motions", count);
     SU_TRY(su_choose_states(space->basis, own, space->diagonal, parts->training.plan, &out->chosen, err));
-    for (int64_t a = 0; a < chosen->places; a++)
-        if (chosen->shot[a] < 0 || chosen->shot[a] >= count)
-            return su_fail(err, SU_INPUT, "%s: a state of shot %d", parts->basis_path, chosen->shot[a]);
-    const su_shot_frames_list frames = {chosen->places, chosen->shot, chosen->frame};
-    return su_training_places_at(space, &parts->shots, parts->training.plan, &frames, &out->places, err);
+    for (int64_t a = 0; a < places->count; a++)
+        if (places->shot[a] < 0 || places->shot[a] >= count)
+            return su_fail(err, SU_INPUT, "%s: a state of shot %d", parts->basis_path, places->shot[a]);
+    return su_training_places_at(space, &parts->shots, parts->training.plan, places, &out->places, err);
 }
 
 su_status su_model_training_create(const su_model_parts *parts, su_model_training *out, su_error *err)
@@ -205,7 +204,7 @@ done:
 
 static su_training task_of(const su_model_parts *parts, const su_model_training *training)
 {
-    const bool one = training->chosen.places > 0;
+    const bool one = training->chosen.places.count > 0;
     su_training task = parts->training;
     task.places = &training->places, task.moving = one ? &training->places : &training->moving;
     task.states = one ? &training->chosen.states : NULL;

@@ -89,20 +89,13 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
 
 /* ---- shots ---- */
 
-/* All shots, open. */
-typedef struct shots {
-    int count;
-    su_anim *anim;
-    su_shot **shot;
-} shots;
-
-static void shots_free(shots *all)
+void su_open_shots_free(su_open_shots *all)
 {
     for (int k = 0; k < all->count; k++) su_shot_free(all->shot[k]), su_anim_free(&all->anim[k]);
     free(all->anim), free(all->shot);
 }
 
-static su_status shots_open(const su_shot_list *list, shots *all, su_error *err)
+su_status su_shots_open(const su_shot_list *list, su_open_shots *all, su_error *err)
 {
     SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->anim, list->count), SU_WANT(all->shot, list->count)));
     while (all->count < list->count) {
@@ -136,7 +129,7 @@ static su_status frames_create(su_shot_frames_list *list, int64_t room, su_arena
 /* Farthest points from the example poses and from each other; every BY_TIME-th pick is instead the frame in the middle
  * of the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. chosen has
  * room for `wanted`. */
-static su_status choose_frames(const su_pose_space *space, const shots *open, int64_t wanted,
+static su_status choose_frames(const su_pose_space *space, const su_open_shots *open, int64_t wanted,
                                su_shot_frames_list *chosen, su_error *err)
 {
     int64_t s = space->s, frames = 0, *gap;
@@ -222,7 +215,7 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
     return SU_OK;
 }
 
-static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all,
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const su_open_shots *all,
                             const su_shot_frames_list *frames, su_training_places *out, su_error *err)
 {
     su_rest_shape shape = {space->n,
@@ -297,32 +290,32 @@ static su_status make_room(int64_t most, su_training_places *out, su_error *err)
     return SU_OK;
 }
 
-su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                 const su_shot_frames_list *frames, su_training_places *out, su_error *err)
 {
-    shots all = {0};
+    su_open_shots all = {0};
     su_status status;
     SU_GO(make_room(frames->count, out, err));
-    SU_GO(shots_open(shots_list, &all, err));
+    SU_GO(su_shots_open(shots, &all, err));
     for (int64_t k = 0; k < frames->count; k++)
         if (frames->frame[k] < 0 || frames->frame[k] >= su_shot_frames(all.shot[frames->shot[k]]))
-            SU_GO(su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_list->paths[frames->shot[k]],
+            SU_GO(su_fail(err, SU_INPUT, "%s: has no frame %lld", shots->paths[frames->shot[k]],
                           (long long)frames->frame[k]));
-    SU_GO(add_frames(space, &shots_list->target, &all, frames, out, err));
+    SU_GO(add_frames(space, &shots->target, &all, frames, out, err));
     out->spin = fmax(out->spin, plan->least_spin);
     SU_GO(weigh_turns(space, out, err));
 done:
-    shots_free(&all);
+    su_open_shots_free(&all);
     if (status != SU_OK) su_training_places_free(out);
     return status;
 }
 
-su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                     int64_t wanted, su_training_places *out, su_error *err)
 {
-    bool moving = shots_list->count > 0;
+    bool moving = shots->count > 0;
     int64_t most = 2 * space->m + (moving ? wanted : 0);
-    shots all = {0};
+    su_open_shots all = {0};
     su_shot_frames_list chosen = {0};
     su_arena arena = {0};
     su_status status;
@@ -331,15 +324,15 @@ su_status su_training_places_create(su_pose_space *space, const su_shot_list *sh
     SU_GO(add_edges(space, !moving, out, err));
     out->spin = plan->default_spin;
     if (moving) {
-        SU_GO(shots_open(shots_list, &all, err));
+        SU_GO(su_shots_open(shots, &all, err));
         SU_GO(frames_create(&chosen, wanted, &arena, err));
         SU_GO(choose_frames(space, &all, wanted, &chosen, err));
         out->spin = plan->least_spin;
-        SU_GO(add_frames(space, &shots_list->target, &all, &chosen, out, err));
+        SU_GO(add_frames(space, &shots->target, &all, &chosen, out, err));
     }
     SU_GO(weigh_turns(space, out, err));
 done:
-    shots_free(&all);
+    su_open_shots_free(&all);
     su_arena_free(&arena);
     if (status != SU_OK) su_training_places_free(out);
     return status;

@@ -13,8 +13,8 @@ enum { SU_STATES_A_PLACE = 2 };
 /* States that the flesh visits, SU_STATES_A_PLACE at each training place. Borrowed. */
 typedef struct su_training_states {
     int64_t count;
-    const int64_t *place; /* (count) ascending */
-    const double *q;      /* (count,r) */
+    int64_t *place; /* (count) ascending */
+    double *q;      /* (count,r) */
 } su_training_states;
 
 /* One training: all that it reads. Borrowed. */
