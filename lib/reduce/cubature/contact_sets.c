@@ -37,11 +37,7 @@ static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, in
         }
     for (int64_t f = 0; f < body->b; f++) {
         if (!l->mark[f]) continue;
-        if (*count == l->room) {
-            int32_t *more = realloc(l->triangle, (size_t)(2 * l->room + 1024) * sizeof *more);
-            if (!more) return su_fail(err, SU_AGAIN, "no memory for contact triangles");
-            l->triangle = more, l->room = 2 * l->room + 1024;
-        }
+        SU_TRY(su_grow(&l->triangle, *count, &l->room, sizeof *l->triangle, "contact triangles", err));
         l->triangle[(*count)++] = (int32_t)f;
     }
     return SU_OK;

@@ -196,19 +196,6 @@ static bool come_to_rest(su_contact_training *t)
     return true;
 }
 
-static bool grow(su_contact_training *t, int64_t rows)
-{
-    if (t->count == t->room) {
-        su_contact_met *more = realloc(t->met, (size_t)(2 * t->room + 1024) * sizeof *more);
-        if (!more) return false;
-        t->met = more, t->room = 2 * t->room + 1024;
-    }
-    if (rows < t->row_room) return true;
-    double *more = realloc(t->rows, (size_t)((2 * t->row_room + 1024) * t->r) * sizeof *more);
-    if (more) t->rows = more, t->row_room = 2 * t->row_room + 1024;
-    return more;
-}
-
 static int64_t key_of(const su_contact_training *t, int32_t vertex, int32_t triangle)
 {
     int64_t a = t->domain[vertex], b = t->domain[t->body.surface[3 * (int64_t)triangle]];
@@ -224,14 +211,13 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
     int64_t count = su_all_pairs_met(t->contact, &pairs, &points, &y, &x), kept = t->plan->direct ? 0 : first;
     double *row;
     SU_TRY(SU_ALLOC(&row, t->runtime.lead, "contact", err));
+    su_status status = SU_OK;
     for (int64_t k = 0; k < count; k++) {
         const su_contact_pair *pair = pairs + k;
         double size = pair->stiffness * (pair->depth - pair->allowed);
         if (!su_contact_pressed(pair) || pair->plane) continue; /* such a one looks at nothing that a set has */
-        if (!grow(t, t->count - kept)) {
-            free(row);
-            return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)t->count);
-        }
+        SU_GO(su_grow(&t->met, t->count, &t->room, sizeof *t->met, "contact pairs", err));
+        SU_GO(su_grow(&t->rows, t->count - kept, &t->row_room, (size_t)t->r * sizeof *t->rows, "contact pairs", err));
         su_contact_points_row(points, pair, row);
         for (int64_t i = 0; i < t->r; i++) t->rows[(t->count - kept) * t->r + i] = size * row[i];
         t->met[t->count++] = (su_contact_met){.key = key_of(t, pair->vertex, pair->triangle),
@@ -242,10 +228,11 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
                                               .size = size};
         if (state == 0) t->report->deepest = fmax(t->report->deepest, pair->depth - pair->allowed);
     }
-    free(row);
     for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES && state == 0; k++)
         memcpy(t->probes + 3 * (pose * t->D * SU_CONTACT_PROBES + k), x + 3 * (int64_t)t->probe[k], 3 * sizeof *x);
-    return SU_OK;
+done:
+    free(row);
+    return status;
 }
 
 /* ---- pair sets ---- */

@@ -100,12 +100,9 @@ static void sample_force(const row_maker *make, const double *y, double *f, floa
         for (int c = 0; c < 4; c++) {
             for (int i = 0; i < 3; i++) f[3 * (int64_t)tet[c] + i] += own[3 * c + i];
             if (make->candidate_of[e] < 0) continue;
-            double R[9], back[3];
+            double back[3];
             memcpy(back, own + 3 * c, sizeof back);
-            if (turn) {
-                su_quaternion_matrix(turn + 4 * (int64_t)tet[c], R);
-                su_tmulv3(R, own + 3 * c, back);
-            }
+            if (turn) su_turn_back_vectors(1, turn + 4 * (int64_t)tet[c], back, back);
             for (int i = 0; i < 3; i++) out[3 * c + i] = (float)(back[i] - (turn ? out[3 * c + i] : 0));
         }
     }

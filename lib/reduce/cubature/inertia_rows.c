@@ -46,12 +46,9 @@ static void add_field(maker *make, double share)
     for (int64_t k = 0; k < r; k++) target[k] /= length;
     for (int64_t k = 0; k < make->points->count; k++) {
         int64_t v = make->points->point[k];
-        double R[9], own[3];
+        double own[3];
         memcpy(own, make->field + 3 * v, sizeof own);
-        if (make->sampling->turned_back) {
-            su_quaternion_matrix(space->rotation + 4 * v, R);
-            su_tmulv3(R, make->field + 3 * v, own);
-        }
+        if (make->sampling->turned_back) su_turn_back_vectors(1, space->rotation + 4 * v, own, own);
         for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(own[i] / length);
     }
     rows->samples++;

@@ -145,7 +145,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = (int)plan->played_substeps;
     SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
-                                  su_meta_number(anim->file.meta, "fps", 24), err));
+                                  su_meta_number(anim->file.meta, "fps", SU_FILM_FPS), err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
     SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)

@@ -237,7 +237,7 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         const su_anim *anim = &all->anim[frames->shot[k]];
         const su_shot *shot = all->shot[frames->shot[k]];
         if (!target->neutral) shape.neutral = anim->neutral;
-        double seconds = su_sim_frame_seconds(su_shot_frames(shot), anim->times, 24);
+        double seconds = su_sim_frame_seconds(su_shot_frames(shot), anim->times, SU_FILM_FPS);
         double step = 1.0 / su_sim_substeps(seconds), frame = (double)frames->frame[k];
         /* At the start of a shot nothing came before: look at what comes next instead. */
         double time = fmax(frame, fmin(2 * step, (double)(su_shot_frames(shot) - 1)));

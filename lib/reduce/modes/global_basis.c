@@ -42,7 +42,6 @@ static su_status one_region(const su_basis *bases, const double *gram, int64_t f
             for (int64_t i = 0; i < 3 * n; i++) to[i] += share * from[i];
         }
     }
-    status = SU_OK;
 done:
     free(matrix), free(values);
     return status;

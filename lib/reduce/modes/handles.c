@@ -289,7 +289,6 @@ su_status su_handle_vertices(const su_tet_mesh *mesh, int64_t count, const su_ha
                              handles[rival[h]].name, handles[h].name);
             goto done;
         }
-    status = SU_OK;
 done:
     su_boxtree_free(&tree);
     free(mark), free(taken), free(region), free(members), free(rival);

@@ -67,7 +67,6 @@ static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_erro
         }
         if (write > before) C->start[++C->rows] = write;
     }
-    status = SU_OK;
 done:
     if (status != SU_OK) su_constraint_rows_free(C);
     return status;
@@ -91,7 +90,6 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     su_multiply(left, size, k, gram, rigid, combined);
     memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
     *count = left;
-    status = SU_OK;
 done:
     free(product), free(gram), free(values), free(combined);
     return status;
@@ -254,7 +252,6 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
                scale = first * first / (li * lj);
         for (int64_t i = 0; i < size; i++) psi[p * size + i] *= -s->weight[i] * scale;
     }
-    status = SU_OK;
 done:
     free(pair);
     return status;
@@ -343,7 +340,6 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
     for (int64_t k = 0; k < r; k++) su_elastic_scatter(elastic, phi + k * size, modes + 3 * k * elastic->n);
-    status = SU_OK;
 done:
     free(y), free(phi), free(psi);
     return status;

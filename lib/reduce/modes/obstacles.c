@@ -86,7 +86,6 @@ su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *
                 append(settings, (int32_t)v, unit, height < 0, flesh->held, contact);
         }
     }
-    status = SU_OK;
 done:
     su_boxtree_free(&tree);
     free(normal), free(on_surface);

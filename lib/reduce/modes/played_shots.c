@@ -28,7 +28,6 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 /* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
  * for what contact does. */
 enum { CONTACT_SOLVES = 10 };
-enum { FPS = 24 }; /* of a shot that does not say: film's */
 
 /* ---- which frames ---- */
 
@@ -131,7 +130,7 @@ static su_status play_some(const su_play *play, const su_fit *fit, int threads, 
     settings.substeps = (int)play->plan->played_substeps;
     SU_GO(su_shot_create(anim, play->paths[which->shot], &target, 0, NULL, &shot, NULL, err));
     SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
-                                  su_meta_number(anim->file.meta, "fps", FPS), err));
+                                  su_meta_number(anim->file.meta, "fps", SU_FILM_FPS), err));
     SU_GO(su_fullsim_create(play->tet, fit, shot, &settings, &options, &sim, err));
     for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(play, sim, &which[k], out, err));
 done:

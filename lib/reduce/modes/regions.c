@@ -60,7 +60,6 @@ static su_status biharmonic(int64_t n, const su_laplacian *L, const double *volu
         if (pass) break;
         SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->row, write), SU_WANT(Q->value, write)));
     }
-    status = SU_OK;
 done:
     free(sum), free(list), free(seen);
     return status;
@@ -175,7 +174,6 @@ static su_status field_create(field *f, const su_tet_mesh *mesh, const int32_t *
         f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
-    status = SU_OK;
 done:
     free(reached);
     return status;
@@ -203,7 +201,6 @@ static su_status unbounded(const field *f, int64_t count, const int32_t *region_
     SU_GO(su_cholesky_solve(factor, count, b, b, err));
     for (int64_t h = 0; h < count; h++)
         for (int64_t k = 0; k < f->free_count; k++) W[h * f->n + f->free_vertex[k]] = b[h * f->free_count + k];
-    status = SU_OK;
 done:
     su_sparse_free(&Q);
     su_cholesky_free(factor);
@@ -298,7 +295,6 @@ static su_status solve_region(const field *f, const int32_t *region_of, int64_t 
         if (reach_out(f, w, work, force, inside) == 0) break;
     }
     *most = steps > *most ? steps : *most;
-    status = SU_OK;
 done:
     bounded_free(&a);
     free(number), free(list), free(inside), free(b), free(work), free(force);
