@@ -92,11 +92,9 @@ static su_status procrustes_region(int64_t k, int64_t n, const double *mass, con
                        SU_WANT(sigma, k), SU_WANT(turned, 3 * k * n)));
     SU_GO(su_mass_product(k, n, mass, basis, parent, C, threads, err));
     int info = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         "the singular values of a cross product of bases do not converge");
-        goto done;
-    }
+    if (info != 0)
+        SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                      "the singular values of a cross product of bases do not converge"));
     /* U_j' M U_i = Y S Z', Q = Y Z'; rows of the new basis are Q' times the old rows (PSSD eq. 12). */
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)k, (int)k, (int)k, 1.0, Y, (int)k, Zt, (int)k, 0.0, Q,
                 (int)k);

@@ -108,8 +108,7 @@ static void sample_force(const row_maker *make, const double *y, double *f, floa
     }
 }
 
-/* The linear part K_e U q of all candidates' forces at the neutral pose, into rows->force. Leaves the
- * space there. */
+/* The linear part K_e U q of all candidates' forces at the neutral pose, into rows->force. Leaves the space there. */
 static su_status neutral_forces(const row_maker *make, su_error *err)
 {
     su_pose_space *space = make->space;

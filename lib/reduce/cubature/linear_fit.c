@@ -111,11 +111,9 @@ su_status su_fit_linear_force(const su_linear_fit *fit, double *linear, su_linea
     SU_GO(workspace_create(fit, &w, err));
     memcpy(w.L, fit->stiffness, (size_t)(fit->r * fit->r) * sizeof *w.L);
     int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', r, w.L, r);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, r);
-        goto done;
-    }
+    if (info != 0)
+        SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                      "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, r));
     if (count == 0 || !weigh(fit, &w)) goto done;
     error->before = cblas_dnrm2(r * count, w.lack, 1);
     SU_GO(least_squares(fit, &w, err));

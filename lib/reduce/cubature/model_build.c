@@ -61,8 +61,7 @@ static su_status copy_poses(const su_rig_space *rig, const su_fit *fit, const su
     return SU_OK;
 }
 
-/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive and it is not held.
- */
+/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive, unless held. */
 static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, su_model *model, su_error *err)
 {
     int64_t d = basis->d, n = basis->n, m = basis->m, r = basis->r, vertices = 0, entries = 0, mode = 0;

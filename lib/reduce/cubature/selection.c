@@ -150,8 +150,7 @@ static int by_score(const void *a, const void *b)
     return (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
-/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd.
- */
+/* Squared column length over the largest one's below which a candidate is not considered: its weight is absurd. */
 #define SHORTEST 1e-8
 
 static double column_length2(const search *s, int64_t e)
@@ -184,7 +183,7 @@ static void score_candidates(search *s)
     }
 }
 
-/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say nearly the same.
+/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say about the same.
  */
 static su_status add_candidates(search *s, int64_t count, int64_t *added, su_error *err)
 {

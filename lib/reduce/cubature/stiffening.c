@@ -150,10 +150,7 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     /* Sines, not cosines: small angles would drown in 1 - cos. */
     int info = LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1,
                               NULL, 1, sines + count);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the principal angles did not converge");
-        goto done;
-    }
+    if (info != 0) SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS), "the principal angles did not converge"));
     *out = (su_subspace_error){.projection = sqrt(left / all)};
     for (int64_t k = 0; k < count; k++) out->angle += asin(fmin(sines[k], 1)) / (double)count;
 done:

@@ -134,19 +134,14 @@ su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *sur
     SU_GO(su_weight_stiffness_create(mesh, skin, ones, &L, err));
     for (int64_t v = 0; v < n; v++) leak[v] = L.free_count ? 0 : 1;
     if (L.free_count == 0) goto done;
-    if (!su_cg_take(&work, &arena, L.free_count)) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the leak");
-        goto done;
-    }
+    if (!su_cg_take(&work, &arena, L.free_count)) SU_GO(su_fail(err, SU_AGAIN, "not enough memory for the leak"));
     su_lumped_mass(n, mesh->x, mesh->t, mesh->tets, ones, volume);
     for (int64_t f = 0; f < L.free_count; f++) volume[f] = volume[L.free_vertex[f]]; /* which ascend */
     for (int64_t k = 0; k < L.matrix.entries; k++) L.matrix.value[k] *= length * length;
     for (int64_t f = 0; f < L.free_count; f++) L.matrix.value[L.matrix.start[f]] += volume[f];
     if (su_conjugate_gradients(&L.matrix, NULL, (su_preconditioner){divide_by_diagonal, &L.matrix}, &work,
-                               LEAK_TOLERANCE, LEAK_STEPS, volume, deep) != SU_CG_SOLVED) {
-        status = su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge");
-        goto done;
-    }
+                               LEAK_TOLERANCE, LEAK_STEPS, volume, deep) != SU_CG_SOLVED)
+        SU_GO(su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge"));
     for (int64_t f = 0; f < L.free_count; f++) largest = fmax(largest, deep[f]);
     for (int64_t f = 0; f < L.free_count; f++) leak[L.free_vertex[f]] = fmax(deep[f] / largest, 0);
 done:

@@ -112,11 +112,9 @@ su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *he
         unheld++;
         for (int i = 0; i < 3; i++) mean[i] += vertices[3 * v + i];
     }
-    if (unheld < count) {
-        status = su_fail(err, SU_INPUT, "%lld regions asked of %lld free flesh vertices", (long long)count,
-                         (long long)unheld);
-        goto done;
-    }
+    if (unheld < count)
+        SU_GO(su_fail(err, SU_INPUT, "%lld regions asked of %lld free flesh vertices", (long long)count,
+                      (long long)unheld));
     for (int i = 0; i < 3; i++) mean[i] /= (double)unheld;
     for (int64_t v = 0; v < n; v++) distance[v] = held && held[v] ? -1 : square_distance(vertices + 3 * v, mean);
     for (int64_t h = 0; h < count; h++) {
@@ -282,13 +280,10 @@ su_status su_handle_vertices(const su_tet_mesh *mesh, int64_t count, const su_ha
         if (taken[v] >= 0) members[region_of[v]]++;
     }
     for (int64_t h = 0; h < count; h++)
-        if (members[region[h]] == 0) {
-            status = su_fail(err, SU_INPUT,
-                             "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
-                             "more tets",
-                             handles[rival[h]].name, handles[h].name);
-            goto done;
-        }
+        if (members[region[h]] == 0)
+            SU_GO(su_fail(err, SU_INPUT,
+                          "handles '%s' and '%s' claim the same flesh vertex; move them apart or use more tets",
+                          handles[rival[h]].name, handles[h].name));
 done:
     su_boxtree_free(&tree);
     free(mark), free(taken), free(region), free(members), free(rival);

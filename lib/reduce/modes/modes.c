@@ -233,10 +233,7 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
     const su_mode_pairs of = {linear, phi, y, pairs, pair};
     SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, &of, psi, threads, err));
     for (int64_t from = 0; from < pairs; from += 32) { /* blocks, so that the work space of the solver stays small */
-        if (su_progress_stopped(s->problem->progress)) {
-            status = su_fail(err, SU_AGAIN, "stopped");
-            goto done;
-        }
+        if (su_progress_stopped(s->problem->progress)) SU_GO(su_fail(err, SU_AGAIN, "stopped"));
         int64_t columns = pairs - from < 32 ? pairs - from : 32;
         SU_GO(su_constrained_inverse_apply(&s->inverse, columns, psi + from * size, psi + from * size, err));
     }

@@ -95,10 +95,8 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
     SU_GO(SU_ALLOC_ALL("forces of contact", err, SU_WANT(force, part->size),
                        SU_WANT(answers, played->count * part->size), SU_WANT(modes, most * part->size)));
     SU_GO(su_cholesky_create(&part->stiffness, play->threads, &factor, err));
-    if (su_cholesky_factorize(factor, &part->stiffness, NULL) != SU_OK) {
-        status = su_fail(err, SU_INPUT, "flesh that nothing holds does not answer forces of contact at rest");
-        goto done;
-    }
+    if (su_cholesky_factorize(factor, &part->stiffness, NULL) != SU_OK)
+        SU_GO(su_fail(err, SU_INPUT, "flesh that nothing holds does not answer forces of contact at rest"));
     for (int64_t k = 0; k < played->count; k++) {
         double *answer = answers + columns * part->size;
         take_parts(part, 1, played->contact + 3 * k * n, force);
@@ -271,10 +269,8 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
     if (linear > 0) SU_GO(linear_modes(play, &elastic, linear, modes + 3 * front * n, progress, err));
     SU_GO(part_from_front(&part, front, linear, modes, err));
     SU_GO(principal_modes(play, played, &part, front + linear, r, modes, &got, err));
-    if (got == front + linear && front + linear < r) {
-        status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
-        goto done;
-    }
+    if (got == front + linear && front + linear < r)
+        SU_GO(su_fail(err, SU_INPUT, "the flesh does not move in the motion"));
     SU_GO(prepare(play, got, basis, err));
     memcpy(basis->basis, modes, (size_t)(3 * got * n) * sizeof *modes);
     SU_GO(add_states(played, mass, modes, r, basis, err));

@@ -65,10 +65,8 @@ su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *
         SU_GO(SU_ALLOC(&normal, 3 * n, "contact", err));
         su_contact_normals(n, x, b, surface, NULL, normal);
         SU_GO(su_boxtree_of_triangles(obstacle->x, obstacle->t, obstacle->triangles, &tree, err));
-    } else if (!(length > 0)) {
-        status = su_fail(err, SU_INPUT, "a plane without a normal");
-        goto done;
-    }
+    } else if (!(length > 0))
+        SU_GO(su_fail(err, SU_INPUT, "a plane without a normal"));
     for (int64_t v = 0; v < n; v++) {
         if (!on_surface[v]) continue;
         if (obstacle->triangles) {

@@ -67,9 +67,8 @@ static su_status find_sources(int count, part (*part_at)(const void *, int), con
                        *second = json_string_value(digest_at(at.file, a));
             if (!first || !second || strcmp(first, second) != 0)
                 return su_fail(err, SU_INPUT,
-                               "%s: pose %d is also in %s and was made from something else; give one of "
-                               "them",
-                               paths[p], (int)i, paths[sources[i].part]);
+                               "%s: pose %d is also in %s and was made from something else; give one of them", paths[p],
+                               (int)i, paths[sources[i].part]);
         }
     }
     return missing(m, sources, what, err);

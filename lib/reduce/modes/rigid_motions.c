@@ -50,8 +50,7 @@ typedef struct frame {
     int still;                      /* so many of them, the first ones, leave those vertices where they are */
 } frame;
 
-/* Column k of the six motions of a part at x: translations, then rotations about its centre that move its radius by 1.
- */
+/* Motion k of a part at x: translations, then rotations about its centre that move its radius by 1. */
 static void motion(const frame *f, const double *x, int k, double u[3])
 {
     int i = k % 3, a = (i + 1) % 3, b = (i + 2) % 3;

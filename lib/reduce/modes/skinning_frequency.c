@@ -14,8 +14,7 @@ enum { COLUMNS = 12 };
 /* A function is spanned by those before it where less than this share of its norm in the mass (squared) is its own. */
 #define SPANNED 1e-8
 
-/* w_b times 1, x, y, z of the free vertices, orthonormal in the mass: rows (functions,free); *count of them are left.
- */
+/* w_b times 1, x, y, z of the free vertices, orthonormal in the mass: rows (functions,free), *count of them left. */
 static su_status make_functions(const su_elastic *elastic, const double *vertices, int64_t k, const double *weights,
                                 double **out, int64_t *count, su_error *err)
 {
@@ -98,10 +97,7 @@ su_status su_skinning_frequency(const su_elastic *elastic, const double *vertice
     su_status status;
     SU_GO(make_functions(elastic, vertices, k, weights, &functions, &count, err));
     int64_t r = 3 * count;
-    if (r == 0) {
-        status = su_fail(err, SU_INPUT, "the skinning modes move nothing");
-        goto done;
-    }
+    if (r == 0) SU_GO(su_fail(err, SU_INPUT, "the skinning modes move nothing"));
     SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(reduced, r * r), SU_WANT(values, r)));
     SU_GO(reduce_stiffness(elastic, vertices, count, functions, threads, reduced, err));
     SU_GO(su_eigen_symmetric(r, reduced, values, err));

@@ -240,13 +240,11 @@ su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, doubl
     SU_GO(copy_rows(&s, err));
     int64_t n = s.H.free_count;
     report->free_vertices = n, report->rows = s.rows, report->seconds_assembly = su_seconds() - started;
-    if (k > n - s.rows) {
-        status = su_fail(err, SU_INPUT,
-                         "%lld skinning modes asked of %lld free flesh vertices under %lld rows of the rig; ask for at "
-                         "most %lld",
-                         (long long)k, (long long)n, (long long)s.rows, (long long)(n > s.rows ? n - s.rows : 0));
-        goto done;
-    }
+    if (k > n - s.rows)
+        SU_GO(su_fail(err, SU_INPUT,
+                      "%lld skinning modes asked of %lld free flesh vertices under %lld rows of the rig; ask for at "
+                      "most %lld",
+                      (long long)k, (long long)n, (long long)s.rows, (long long)(n > s.rows ? n - s.rows : 0)));
     started = su_seconds();
     SU_GO(factorize(&s, err));
     report->seconds_factor = su_seconds() - started, started = su_seconds();
