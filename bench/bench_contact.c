@@ -283,13 +283,14 @@ static double ours(const su_elastic *elastic, const block *b, rows kind, double 
 {
     double from = seconds(), *modes = room(3 * MODES * b->n, sizeof *modes);
     su_error err = {0};
-    su_mode_problem problem = {.elastic = elastic, .x = b->x};
+    su_contact_rows contact = {0};
+    su_mode_problem problem = {.elastic = elastic, .x = b->x, .contact = &contact};
     if (kind == TIES)
-        problem.row_count = 3 * b->contacts, problem.row_offsets = b->tie_offsets,
-        problem.row_vertices = b->tie_vertices, problem.row_coefficients = b->tie_coefficients;
+        contact.rows = 3 * b->contacts, contact.offsets = b->tie_offsets, contact.vertices = b->tie_vertices,
+        contact.coefficients = b->tie_coefficients;
     if (kind == PAIRS)
-        problem.row_count = b->contacts, problem.row_offsets = b->row_offsets, problem.row_vertices = b->row_vertices,
-        problem.row_coefficients = b->row_coefficients;
+        contact.rows = b->contacts, contact.offsets = b->row_offsets, contact.vertices = b->row_vertices,
+        contact.coefficients = b->row_coefficients;
     if (su_modes_solve(&problem, MODES, MODES, values, modes, NULL, 1, &err)) fail(err.text);
     free(modes);
     return seconds() - from;

@@ -69,8 +69,8 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
     su_elastic_set_rest(&elastic, f.x, NULL, 1);
     for (int k = 0; k < repeats; k++)
         for (int kind = 0; kind < 3; kind++) {
-            su_contact contact = {0};
-            su_mode_problem problem = {.elastic = &elastic, .x = f.x};
+            su_contact_rows contact = {0};
+            su_mode_problem problem = {.elastic = &elastic, .x = f.x, .contact = &contact};
             su_contact_settings settings = {.kind = kind == 1 ? SU_CONTACT_PAIRS : SU_CONTACT_TIED,
                                             .tolerance = 0.001 * diagonal,
                                             .depth = f.length};
@@ -79,8 +79,6 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
             if (kind && su_contact_detect(&(su_contact_flesh){f.n, f.neutral, f.x, f.b, f.surface, f.is_held},
                                           &settings, 1, &contact, &err))
                 fail(err.text);
-            problem.row_count = contact.rows, problem.row_offsets = contact.offsets,
-            problem.row_vertices = contact.vertices, problem.row_coefficients = contact.coefficients;
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[kind], 1, &err)) fail(err.text);
             times[kind][k] = seconds() - from;
             ratio[kind][k] = times[kind][k] / times[0][k];
@@ -129,13 +127,14 @@ int main(void)
     su_mode_report report[KINDS];
     for (int k = 0; k < REPEATS; k++) {
         for (int kind = 0; kind < KINDS; kind++) {
-            su_mode_problem problem = {.elastic = &elastic, .x = x};
+            su_contact_rows contact = {0};
+            su_mode_problem problem = {.elastic = &elastic, .x = x, .contact = &contact};
             if (kind == ALONG)
-                problem.row_count = CONTACTS, problem.row_offsets = b.row_offsets,
-                problem.row_vertices = b.row_vertices, problem.row_coefficients = b.row_coefficients;
+                contact.rows = CONTACTS, contact.offsets = b.row_offsets, contact.vertices = b.row_vertices,
+                contact.coefficients = b.row_coefficients;
             if (kind == TIED)
-                problem.row_count = 3 * CONTACTS, problem.row_offsets = b.tie_offsets,
-                problem.row_vertices = b.tie_vertices, problem.row_coefficients = b.tie_coefficients;
+                contact.rows = 3 * CONTACTS, contact.offsets = b.tie_offsets, contact.vertices = b.tie_vertices,
+                contact.coefficients = b.tie_coefficients;
             double from = seconds();
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[kind], 1, &err)) fail(err.text);
             times[kind][k] = seconds() - from;

@@ -104,9 +104,9 @@ static void fork_free(fork_mesh *f)
     free(f->surface), free(f->held), free(f->held_list), free(f->x), free(f->young), free(f->poisson);
 }
 
-static su_contact detect(const fork_mesh *f, const double *x, su_contact_kind kind, int threads)
+static su_contact_rows detect(const fork_mesh *f, const double *x, su_contact_kind kind, int threads)
 {
-    su_contact contact;
+    su_contact_rows contact;
     su_contact_settings settings = {.kind = kind, .tolerance = 0.02, .depth = 0.1, .apart = 0.6};
     assert_int_equal(su_contact_detect(&(su_contact_flesh){f->box.n, f->box.vertices, x, f->b, f->surface, f->held},
                                        &settings, threads, &contact, NULL),
@@ -121,8 +121,9 @@ static void test_detection(void **unused)
     const double gaps[] = {0.01, -0.04, 0.03};
     for (int g = 0; g < 3; g++) {
         fork_mesh f = make(2, gaps[g]);
-        su_contact none = detect(&f, f.box.vertices, SU_CONTACT_PAIRS, 1), found = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
-        su_contact again = detect(&f, f.x, SU_CONTACT_PAIRS, 2);
+        su_contact_rows none = detect(&f, f.box.vertices, SU_CONTACT_PAIRS, 1),
+                        found = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
+        su_contact_rows again = detect(&f, f.x, SU_CONTACT_PAIRS, 2);
         assert_int_equal(none.rows, 0);
         int64_t expected = 0;
         for (int64_t v = 0; v < f.box.n; v++) {
@@ -154,13 +155,10 @@ static void test_detection(void **unused)
     }
 }
 
-static double *solve(const fork_mesh *f, const su_contact *contact, int64_t linear, int64_t r, double *values,
+static double *solve(const fork_mesh *f, const su_contact_rows *contact, int64_t linear, int64_t r, double *values,
                      su_mode_report *report)
 {
-    su_mode_problem problem = {.elastic = &f->elastic, .x = f->x};
-    if (contact)
-        problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
-        problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
+    su_mode_problem problem = {.elastic = &f->elastic, .x = f->x, .contact = contact};
     double *modes = malloc(3 * (size_t)(r * f->box.n) * sizeof *modes);
     su_error err = {0};
     su_status status = su_modes_solve(&problem, linear, r, values, modes, report, 1, &err);
@@ -169,7 +167,7 @@ static double *solve(const fork_mesh *f, const su_contact *contact, int64_t line
     return modes;
 }
 
-static void check_rows(const fork_mesh *f, const su_contact *contact, int64_t r, const double *modes)
+static void check_rows(const fork_mesh *f, const su_contact_rows *contact, int64_t r, const double *modes)
 {
     for (int64_t k = 0; k < r; k++) {
         double largest = 0;
@@ -191,7 +189,7 @@ static void test_null_space_reference(void **unused)
     (void)unused;
     for (int kind = 0; kind < 4; kind++) {
         fork_mesh f = make(1, -0.02);
-        su_contact contact = detect(&f, f.x, (su_contact_kind)kind, 1);
+        su_contact_rows contact = detect(&f, f.x, (su_contact_kind)kind, 1);
         assert_true(contact.rows > 3);
         int64_t size = f.elastic.pattern.size, rows = contact.rows;
         su_sparse K;
@@ -251,7 +249,7 @@ static void test_redundant_rows(void **unused)
 {
     (void)unused;
     fork_mesh f = make(2, -0.02);
-    su_contact contact = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
+    su_contact_rows contact = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
     double values[2][6];
     su_mode_report report[2];
     int64_t rows = contact.rows;
@@ -422,7 +420,7 @@ static double deepening(const fork_mesh *f, const prongs *sides, const double *m
 }
 
 /* The largest |slip| of a contact along its surface, over the motion, in the same samples: what tying takes away. */
-static double slipping(const fork_mesh *f, const su_contact *tied, const double *modes)
+static double slipping(const fork_mesh *f, const su_contact_rows *tied, const double *modes)
 {
     enum { SAMPLES = 40 };
     double q[20 * SAMPLES], motion[SAMPLES], worst = 0;
@@ -457,13 +455,13 @@ static void test_figure_5(void **unused)
         prongs sides = split(&f);
         double values[8], free_values[8], *modes = solve(&f, NULL, 8, 20, free_values, NULL),
                                           free_ratio = deepening(&f, &sides, modes, 40, 1);
-        su_contact three = detect(&f, f.x, SU_CONTACT_TIED, 1);
+        su_contact_rows three = detect(&f, f.x, SU_CONTACT_TIED, 1);
         printf("# gap %+.2f: deepest new penetration, over the motion: %.4f without contact (slip %.2f)", gaps[g],
                free_ratio, slipping(&f, &three, modes));
         assert_true(free_ratio > 0.1);
         free(modes);
         for (int kind = 0; kind < 4; kind++) {
-            su_contact contact = detect(&f, f.x, (su_contact_kind)kind, 2);
+            su_contact_rows contact = detect(&f, f.x, (su_contact_kind)kind, 2);
             modes = solve(&f, &contact, 8, 20, values, NULL);
             double ratio = deepening(&f, &sides, modes, 40, 1), tenth = deepening(&f, &sides, modes, 40, 0.1),
                    slip = slipping(&f, &three, modes);
@@ -494,12 +492,12 @@ static void test_unlike_sides(void **unused)
         double values[2][8];
         fork_mesh f = make_unlike(3, gaps[g], 0.3);
         prongs sides = split(&f);
-        su_contact contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
+        su_contact_rows contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
         su_mode_report report;
         double *modes = solve(&f, &contact, 8, 20, values[0], &report), ratio = deepening(&f, &sides, modes, 100, 1);
         check_rows(&f, &contact, 20, modes);
         fork_mesh like = make(3, gaps[g]);
-        su_contact other = detect(&like, like.x, SU_CONTACT_TIED, 1);
+        su_contact_rows other = detect(&like, like.x, SU_CONTACT_TIED, 1);
         double *others = solve(&like, &other, 8, 20, values[1], NULL), stiffer = 0;
         for (int k = 0; k < 3; k++) stiffer = fmax(stiffer, fabs(sqrt(values[0][k] / values[1][k]) - 1));
         printf("# gap %+.2f: %d contacts, %d rows, deepest new penetration %.4f of the motion, residual %.0e, first "
@@ -521,7 +519,7 @@ static void test_localized(void **unused)
 {
     (void)unused;
     fork_mesh f = make_unlike(2, -0.04, 0.3);
-    su_contact contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
+    su_contact_rows contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
     int64_t n = f.box.n, linear[2] = {6, 6}, r[2] = {18, 18}, outside = 0;
     double *weights = malloc(2 * (size_t)n * sizeof *weights), *modes = malloc(3 * 36 * (size_t)n * sizeof *modes),
            values[12];
@@ -535,11 +533,9 @@ static void test_localized(void **unused)
     }
     const su_mode_setup setup = {.n = n,
                                  .t = f.box.t,
-                                 .b = f.b,
                                  .held_count = f.held_count,
                                  .vertices = f.box.vertices,
                                  .tets = f.box.tets,
-                                 .surface = f.surface,
                                  .held = f.held_list,
                                  .density = f.young,
                                  .material = SU_NEOHOOKEAN,

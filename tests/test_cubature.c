@@ -114,7 +114,7 @@ static void few_tets_reach_two_per_cent(void **state)
     su_fit_problem p = make_problem(f, 40, 1, 0.05, 1);
     double made = su_seconds();
     su_fit_settings settings = {.error = 0.02, .threads = 2};
-    su_selection set;
+    su_point_set set = {0};
     assert_int_equal(su_select_points(&p, &settings, &set, NULL), SU_OK);
     printf("# %lld of %lld tets for %.2f %% (rows %.2f s, search %.2f s)\n", (long long)set.count,
            (long long)f->tets.count, 100 * set.worst, made - started, su_seconds() - made);
@@ -129,14 +129,14 @@ static void few_tets_reach_two_per_cent(void **state)
     for (int k = 0; k < 3; k++) {
         su_fit_problem fresh = make_problem(f, 80, 99, amplitudes[k], 1);
         su_error_pair errors[2 * M];
-        assert_int_equal(su_fit_errors(&fresh, set.count, set.chosen, set.weights, 2, errors, NULL), SU_OK);
+        assert_int_equal(su_fit_errors(&fresh, set.count, set.points, set.weights, 2, errors, NULL), SU_OK);
         printf("# fresh at %.3f:", amplitudes[k]);
         for (int64_t a = 0; a < p.station_count; a++) printf(" %.2f", 100 * errors[a].mean);
         printf(" %%\n");
         for (int64_t a = 0; a < p.station_count; a++) assert_true(errors[a].mean < 0.03);
         free_problem(&fresh);
     }
-    su_selection_free(&set);
+    su_point_set_free(&set);
     free_problem(&p);
 }
 
@@ -146,14 +146,14 @@ static void a_set_that_cannot_grow_ends(void **state)
 {
     fixture *f = *state;
     su_fit_problem p = make_problem(f, 10, 1, 0.05, 0);
-    su_selection set;
+    su_point_set set = {0};
     p.groups = 1;
     for (int64_t a = 0; a < p.station_count; a++) p.stations[a].blend[0] = 1, p.stations[a].group = -1;
     assert_int_equal(su_select_points(&p, &(su_fit_settings){.count = f->tets.count, .threads = 2}, &set, NULL), SU_OK);
     printf("# %lld of %lld tets hold weights: %.4f %%\n", (long long)set.count, (long long)f->tets.count,
            100 * set.worst);
     assert_true(set.count < f->tets.count && set.worst < 1e-3);
-    su_selection_free(&set);
+    su_point_set_free(&set);
     free_problem(&p);
 }
 
@@ -232,15 +232,15 @@ static void errors_at_states_are_displacements(void **state)
     su_pose_space *space = &f->space;
     su_place place;
     int64_t n = space->n, size = 3 * n;
-    double *U = calloc((size_t)(R * size), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
+    const double *U = space->U;
     double *y = calloc((size_t)size, sizeof *y);
     double *ones = calloc((size_t)(M * space->t), sizeof *ones), K0[R * R], G[R * R], norm[R * R], mean = 0,
            expected = 0;
     double *weight = calloc((size_t)n, sizeof *weight);
     const double by_vertex = 0.3;
     assert_int_equal(su_place_at_pose(space, 0, &place, NULL), SU_OK);
-    assert_int_equal(su_place_stiffness(space, &place, K0, NULL), SU_OK);
-    assert_int_equal(su_pose_space_enter(space, &place, U, rotation, NULL), SU_OK);
+    assert_int_equal(su_neutral_stiffness(space, K0, NULL), SU_OK);
+    assert_int_equal(su_pose_space_enter(space, &place, NULL), SU_OK);
     const su_elastic *elastic = &space->elastic;
     for (int64_t k = 0; k < elastic->free_count; k++)
         mean += elastic->mass[elastic->free_vertex[k]] / (double)elastic->free_count;
@@ -277,7 +277,7 @@ static void errors_at_states_are_displacements(void **state)
     assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0, norm},
                                    &f->tets, &rows, NULL),
                      SU_OK);
-    assert_int_equal(su_rows_basis(R, n, U, &f->tets, &rows.basis, NULL), SU_OK);
+    assert_int_equal(su_rows_basis(space, &f->tets, &rows.basis, NULL), SU_OK);
     su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .points = &f->tets, .stations = &rows};
     su_error_pair error;
     assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
@@ -286,14 +286,14 @@ static void errors_at_states_are_displacements(void **state)
     for (int64_t k = 0; k < M * space->t; k++) ones[k] = 1;
     assert_int_equal(su_fit_errors(&p, space->t, f->all_tets, ones, 2, &error, NULL), SU_OK);
     assert_true(error.rms < 1e-4);
-    su_selection set;
+    su_point_set set = {0};
     assert_int_equal(su_select_points(&p, &(su_fit_settings){.error = 0.001, .threads = 2}, &set, NULL), SU_OK);
     printf("# %lld tets for %.3f %%\n", (long long)set.count, 100 * set.worst);
     assert_true(set.worst <= 0.001 && set.count <= STATES * R);
-    su_selection_free(&set);
+    su_point_set_free(&set);
     su_station_rows_free(&rows);
     su_place_free(&place);
-    free(U), free(rotation), free(y), free(ones), free(weight);
+    free(y), free(ones), free(weight);
 }
 
 /* Columns of vertices are kept in factors: products, those with the target, and residuals are those of the columns
@@ -355,18 +355,16 @@ static void rows_of_bent_poses_are_of_one_basis(void **state)
     fixture *f = *state;
     su_basis one = f->beam.basis;
     su_pose_space space;
-    su_place bent, neutral;
+    su_place bent;
     one.m = 1;
     assert_int_equal(
         su_pose_space_create(&space, &f->beam.tet, &f->beam.fit, &one, SU_NEOHOOKEAN, SU_COROTATED, 1, NULL), SU_OK);
     int64_t n = space.n;
-    double *U = calloc((size_t)(3 * R * n), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation),
-           *ones = calloc((size_t)space.t, sizeof *ones), K0[R * R], norm[R * R], q[STATES * R] = {0};
+    double *ones = calloc((size_t)space.t, sizeof *ones), K0[R * R], norm[R * R], q[STATES * R] = {0};
     for (int64_t k = 0; k < space.t; k++) ones[k] = 1;
     q[0] = 1e-2, q[R + 1] = -2e-2;
-    assert_int_equal(su_place_at_pose(&space, 0, &neutral, NULL), SU_OK);
     assert_int_equal(su_place_at_pose(&space, 1, &bent, NULL), SU_OK);
-    assert_int_equal(su_place_stiffness(&space, &neutral, K0, NULL), SU_OK);
+    assert_int_equal(su_neutral_stiffness(&space, K0, NULL), SU_OK);
     assert_int_equal(su_displacement_norm(&space, 0.5, norm, NULL), SU_OK);
     su_station_rows tets = {.blend = calloc(1, sizeof(double)), .group = -1, .importance = 1};
     tets.blend[0] = 1;
@@ -379,9 +377,9 @@ static void rows_of_bent_poses_are_of_one_basis(void **state)
     su_inertia_sampling sampling = {
         .states = {.samples = STATES}, .given = q, .spin = 0.1, .least_field = 0.05, .turned_back = true};
     assert_int_equal(su_inertia_rows(&space, &bent, NULL, &sampling, &vertices, &inertia, NULL), SU_OK);
-    assert_int_equal(su_pose_space_enter(&space, &neutral, U, rotation, NULL), SU_OK);
-    assert_int_equal(su_rows_basis(R, n, U, &f->tets, &tets.basis, NULL), SU_OK);
-    assert_int_equal(su_rows_basis(R, n, U, &vertices, &inertia.basis, NULL), SU_OK);
+    assert_int_equal(su_pose_space_enter_neutral(&space, NULL), SU_OK);
+    assert_int_equal(su_rows_basis(&space, &f->tets, &tets.basis, NULL), SU_OK);
+    assert_int_equal(su_rows_basis(&space, &vertices, &inertia.basis, NULL), SU_OK);
     su_fit_problem of_tets = {.r = R, .groups = 1, .station_count = 1, .points = &f->tets, .stations = &tets},
                    of_vertices = {.r = R, .groups = 1, .station_count = 1, .points = &vertices, .stations = &inertia};
     su_error_pair error;
@@ -392,9 +390,9 @@ static void rows_of_bent_poses_are_of_one_basis(void **state)
     assert_int_equal(su_fit_errors(&of_vertices, n, f->all_vertices, ones, 2, &error, NULL), SU_OK);
     assert_true(inertia.samples > 9 && error.rms < 1e-5);
     su_station_rows_free(&tets), su_station_rows_free(&inertia);
-    su_place_free(&bent), su_place_free(&neutral);
+    su_place_free(&bent);
     su_pose_space_free(&space);
-    free(U), free(rotation), free(ones);
+    free(ones);
 }
 
 int main(void)

@@ -201,15 +201,12 @@ static void test_reduced_matrix(void **unused)
     beam_free(&s);
 }
 
-static double *solve(const tied_beam *s, int64_t linear, double *values, su_mode_report *report)
+static double *solve(tied_beam *s, int64_t linear, double *values, su_mode_report *report)
 {
-    const su_mode_problem problem = {.elastic = &s->elastic,
-                                     .x = s->box.vertices,
-                                     .weights = s->weights,
-                                     .row_count = ROWS,
-                                     .row_offsets = s->offsets,
-                                     .row_vertices = s->vertices,
-                                     .row_coefficients = s->coefficients};
+    const su_contact_rows rows = {
+        .rows = ROWS, .offsets = s->offsets, .vertices = s->vertices, .coefficients = s->coefficients};
+    const su_mode_problem problem = {
+        .elastic = &s->elastic, .x = s->box.vertices, .weights = s->weights, .contact = &rows};
     double *modes = malloc(3 * R * (size_t)s->box.n * sizeof *modes);
     su_error err = {0};
     if (su_modes_solve(&problem, linear, R, values, modes, report, 1, &err) != SU_OK) fail_msg("%s", err.text);

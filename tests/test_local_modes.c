@@ -79,7 +79,8 @@ static body make(int cells)
     b.weights = malloc((size_t)(REGIONS * b.n) * sizeof *b.weights);
     assert_true(b.n < 20000);
     su_error err = {0};
-    assert_int_equal(su_handle_vertices(b.n, b.x, b.t, b.tets, REGIONS, handles, region_of, &err), SU_OK);
+    assert_int_equal(su_handle_vertices(&(su_tet_mesh){b.n, b.t, b.x, b.tets}, REGIONS, handles, region_of, &err),
+                     SU_OK);
     assert_int_equal(
         su_bounded_biharmonic(&(su_tet_mesh){b.n, b.t, b.x, b.tets}, REGIONS, region_of, b.weights, NULL, 1, &err),
         SU_OK);

@@ -225,12 +225,8 @@ static void test_partly_held(void **unused)
                                                           .density = density},
                                        &err),
                      SU_OK);
-    su_mode_problem anchored = {.elastic = &elastic,
-                                .x = x,
-                                .row_count = 48,
-                                .row_offsets = offsets,
-                                .row_vertices = rows,
-                                .row_coefficients = unit};
+    const su_contact_rows contact = {.rows = 48, .offsets = offsets, .vertices = rows, .coefficients = unit};
+    su_mode_problem anchored = {.elastic = &elastic, .x = x, .contact = &contact};
     assert_int_equal(su_modes_solve(&anchored, 6, 6, values[1], modes, &report, 1, &err), SU_OK);
     printf("# anchored instead of held: %d rigid motions left, residual %.1e, lowest %+.1e\n", (int)report.rigid,
            report.residual, values[1][0] / values[0][0] - 1);

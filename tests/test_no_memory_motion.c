@@ -301,7 +301,7 @@ static su_status train(void *context, int threads, su_error *err)
     FAILING_MEMORY_RESULT(set.tets.points, set.tets.count);
     FAILING_MEMORY_RESULT(set.tets.weights, POSES * set.tets.count);
     FAILING_MEMORY_RESULT(set.vertices.weights, set.vertices.count);
-    SU_GO(su_stiffness_probe_create(&space, 4, &probe, err));
+    SU_GO(su_stiffness_probe_create(&space, 4, false, &probe, err));
     SU_GO(su_stiffness_measure(probe, &places.place[1], &stiffening, err));
     FAILING_MEMORY_RESULT(&stiffening.mean, 1);
 done:
@@ -319,7 +319,7 @@ static su_status blend_shapes(void *context, int threads, su_error *err)
     double out[1000];
     (void)context;
     assert_true(3 * b->n <= 1000);
-    SU_TRY(su_shape_blend_create(b->n, b->vertices, b->t, b->tets, threads, &blend, err));
+    SU_TRY(su_shape_blend_create(&(su_tet_mesh){b->n, b->t, b->vertices, b->tets}, threads, &blend, err));
     su_status status = su_shape_blend_at(blend, b->vertices, made.s.fit.shapes + 3 * b->n, 0.5, out, err);
     su_shape_blend_free(blend);
     if (status == SU_OK) FAILING_MEMORY_RESULT(out, 3 * b->n);

@@ -21,8 +21,9 @@ static double *weights_of(const box_mesh *box, int64_t count, const su_handle *h
     double *W = malloc((size_t)(count * box->n) * sizeof *W);
     int iterations;
     su_error err = {0};
-    assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err),
-                     SU_OK);
+    assert_int_equal(
+        su_handle_vertices(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count, handles, handle_of, &err),
+        SU_OK);
     assert_int_equal(su_bounded_biharmonic(&(su_tet_mesh){box->n, box->t, box->vertices, box->tets}, count, handle_of,
                                            W, &iterations, 2, &err),
                      SU_OK);
@@ -162,7 +163,8 @@ static void test_single_handle(void **unused)
     for (int64_t v = 0; v < box.n; v++) assert_true(fabs(W[v] - 1) < 1e-3);
     const su_handle both[2] = {{"a", {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}}, {"b", {0.51, 0.5, 0.5, 0.51, 0.5, 0.5}}};
     su_error err;
-    assert_int_equal(su_handle_vertices(box.n, box.vertices, box.t, box.tets, 2, both, handle_of, &err), SU_INPUT);
+    assert_int_equal(su_handle_vertices(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, 2, both, handle_of, &err),
+                     SU_INPUT);
     assert_non_null(strstr(err.text, "'a' and 'b'"));
     free(W), free(handle_of);
     box_mesh_free(&box);
@@ -255,7 +257,9 @@ static void test_bone_handles(void **unused)
     box_mesh box = box_mesh_create(16, 4, 4, 4, 1, 1);
     int32_t *region_of = malloc((size_t)box.n * sizeof *region_of);
     int64_t members[3] = {0, 0, 0};
-    assert_int_equal(su_handle_vertices(box.n, box.vertices, box.t, box.tets, count, handles, region_of, &err), SU_OK);
+    assert_int_equal(
+        su_handle_vertices(&(su_tet_mesh){box.n, box.t, box.vertices, box.tets}, count, handles, region_of, &err),
+        SU_OK);
     for (int64_t v = 0; v < box.n; v++) {
         if (region_of[v] < 0) continue;
         members[region_of[v]]++;

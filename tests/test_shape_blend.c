@@ -35,7 +35,7 @@ static void ends_are_kept_and_bends_stay_arcs(void **state)
     double *from = calloc(3 * (size_t)b.n, 8), *to = calloc(3 * (size_t)b.n, 8), *mid = calloc(3 * (size_t)b.n, 8);
     double *x = calloc(3 * (size_t)b.n, 8);
     su_shape_blend *blend;
-    assert_int_equal(su_shape_blend_create(b.n, b.vertices, b.t, b.tets, 1, &blend, NULL), SU_OK);
+    assert_int_equal(su_shape_blend_create(&(su_tet_mesh){b.n, b.t, b.vertices, b.tets}, 1, &blend, NULL), SU_OK);
     /* The last pair is more than half a turn apart at the tip. */
     const double pairs[][2] = {{0, 1}, {0.5, 1.5}, {-1.5, 1.5}, {0, 4.5}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {

@@ -513,8 +513,8 @@ static void covariances_are_sums_over_entries(void **state)
         su_weight_stiffness H;
         double energy = 0, sum = 0;
         assert_int_equal(su_weight_stiffness_of((su_covariance)kind,
-                                                &(su_tet_mesh){n, b.box.t, b.box.vertices, b.box.tets}, b.held, mu,
-                                                lambda, &H, NULL),
+                                                &(su_tet_mesh){n, b.box.t, b.box.vertices, b.box.tets}, b.held, b.young,
+                                                b.poisson, &H, NULL),
                          SU_OK);
         for (int64_t f = 0; f < H.free_count; f++) w[f] = box_random(&random);
         su_sparse_multiply(&H.matrix, w, Hw);
@@ -610,7 +610,8 @@ static double *spread_regions(const body *b, int64_t count)
     double *weight = take(count * b->box.n);
     const su_tet_mesh mesh = {b->box.n, b->box.t, b->box.vertices, b->box.tets};
     if (su_handles_spread(b->box.n, b->box.vertices, b->held, count, &handles, &err) ||
-        su_handle_vertices(b->box.n, b->box.vertices, b->box.t, b->box.tets, count, handles, region_of, &err) ||
+        su_handle_vertices(&(su_tet_mesh){b->box.n, b->box.t, b->box.vertices, b->box.tets}, count, handles, region_of,
+                           &err) ||
         su_bounded_biharmonic(&mesh, count, region_of, weight, NULL, 1, &err))
         fail_msg("%s", err.text);
     su_region_sharpen(count * b->box.n, weight, 0.4, 1);

@@ -34,3 +34,10 @@ su_status su_error_context(su_error *err, const char *format, ...)
     memcpy(err->text, text, sizeof text);
     return err->status;
 }
+
+void su_keep_first_error(su_status *first, su_error *err, su_status status, const su_error *own)
+{
+    if (status == SU_OK || *first != SU_OK) return;
+    *first = status;
+    if (err) *err = *own;
+}

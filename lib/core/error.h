@@ -25,6 +25,10 @@ su_status su_fail(su_error *err, su_status status, const char *format, ...) __at
 /* Puts context in front of an existing message ("fox.glb: " + text); status unchanged and returned. */
 su_status su_error_context(su_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* For threads, one at a time: the first of their failures is kept in *first, which begins with SU_OK, and err (NULL:
+ * dropped). own: the error of this status. */
+void su_keep_first_error(su_status *first, su_error *err, su_status status, const su_error *own);
+
 /* Returns early with the status of a failed call. Only where nothing is owned yet. */
 #define SU_TRY(call)                                                                                                   \
     do {                                                                                                               \

@@ -45,6 +45,18 @@ su_status su_allocate(void *out, int64_t count, size_t size, const char *what, s
     return hand_over(out, su_calloc(count, size), count, size, what, err);
 }
 
+su_status su_grow(void *array, int64_t count, int64_t *room, size_t size, const char *what, su_error *err)
+{
+    enum { FEWEST = 1024 };
+    void *pointer;
+    int64_t more = 2 * *room + FEWEST;
+    if (count < *room) return SU_OK;
+    memcpy(&pointer, array, sizeof pointer);
+    SU_TRY(hand_over(array, realloc(pointer, (size_t)more * size), more, size, what, err));
+    *room = more;
+    return SU_OK;
+}
+
 su_status su_allocate_all(const su_wanted *wanted, const char *what, su_error *err)
 {
     for (; wanted->out; wanted++) SU_TRY(su_allocate(wanted->out, wanted->count, wanted->size, what, err));

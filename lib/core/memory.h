@@ -45,6 +45,10 @@ typedef struct su_wanted {
 su_status su_allocate_all(const su_wanted *wanted, const char *what, su_error *err);
 #define SU_ALLOC_ALL(what, err, ...) su_allocate_all(SU_WANTED(__VA_ARGS__), what, err)
 
+/* Room for one more than `count` elements in the array (of realloc) that `array` points to the pointer of: where *room
+ * is full it more than doubles. */
+su_status su_grow(void *array, int64_t count, int64_t *room, size_t size, const char *what, su_error *err);
+
 /* An arena owns every block taken from it; zero-initialize it. Blocks are 64-byte aligned and zeroed. */
 typedef struct su_arena {
     struct su_arena_block *blocks;

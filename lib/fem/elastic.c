@@ -52,8 +52,9 @@ bool su_tet_rest(const double neutral_corners[12], const double rest_corners[12]
 }
 
 /* f (12) = volume P D_m^-T for corners 1..3; corner 0 takes minus their sum */
-static void tet_force(const double inverse[9], double volume, const double P[9], double f[12])
+void su_tet_force(const su_elastic *elastic, int64_t e, const double P[9], double f[12])
 {
+    const double *inverse = elastic->inverse + 9 * e, volume = elastic->volume[e];
     for (int i = 0; i < 3; i++) {
         f[i] = 0;
         for (int a = 0; a < 3; a++) {
@@ -97,7 +98,7 @@ void su_tet_elastic(const su_elastic *elastic, const double *y, int64_t e, bool 
     if (energy) *energy = volume * su_material_energy(elastic->material, mu, lambda, F);
     if (f) {
         su_material_stress(elastic->material, mu, lambda, F, P);
-        tet_force(inverse, volume, P, f);
+        su_tet_force(elastic, e, P, f);
     }
     if (K) {
         su_material_derivative(elastic->material, mu, lambda, F, project, H);
@@ -111,6 +112,13 @@ void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, 
     tet_edges(y, elastic->tets + 4 * e, edges);
     for (int i = 0; i < 9; i++) edges[i] += elastic->offset[9 * e + i];
     su_mul33(edges, elastic->inverse + 9 * e, F);
+}
+
+void su_displacement_gradient(const su_elastic *elastic, const double *u, int64_t e, double G[9])
+{
+    double edges[9];
+    tet_edges(u, elastic->tets + 4 * e, edges);
+    su_mul33(edges, elastic->inverse + 9 * e, G);
 }
 
 /* ---- the mesh ---- */
@@ -341,6 +349,18 @@ void su_elastic_free(su_elastic *elastic)
     memset(elastic, 0, sizeof *elastic);
 }
 
+void su_elastic_gather(const su_elastic *elastic, const double *field, double *free_dofs)
+{
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        memcpy(free_dofs + 3 * f, field + 3 * (int64_t)elastic->free_vertex[f], 3 * sizeof *field);
+}
+
+void su_elastic_scatter(const su_elastic *elastic, const double *free_dofs, double *field)
+{
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        memcpy(field + 3 * (int64_t)elastic->free_vertex[f], free_dofs + 3 * f, 3 * sizeof *field);
+}
+
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson)
 {
     for (int64_t e = 0; e < elastic->t; e++) {
@@ -552,7 +572,7 @@ void su_elastic_add_laplacian(const su_elastic *elastic, int64_t e, double weigh
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force)
 {
     double f[12];
-    tet_force(elastic->inverse + 9 * e, elastic->volume[e], P, f);
+    su_tet_force(elastic, e, P, f);
     for (int a = 0; a < 4; a++)
         for (int i = 0; i < 3; i++) force[3 * (int64_t)elastic->tets[4 * e + a] + i] += f[3 * a + i];
 }

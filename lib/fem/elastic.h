@@ -51,6 +51,9 @@ su_status su_elastic_create(su_elastic *elastic, const su_elastic_body *body, su
 su_status su_elastic_of_fit(su_elastic *elastic, const su_tet *tet, const su_fit *fit, su_material material,
                             su_error *err);
 void su_elastic_free(su_elastic *elastic);
+/* The free degrees of freedom of a field (n,3), and back; held vertices keep what they have. */
+void su_elastic_gather(const su_elastic *elastic, const double *field, double *free_dofs);
+void su_elastic_scatter(const su_elastic *elastic, const double *free_dofs, double *field);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
 /* The rest shape x, rest (n,3), and what is free of stress there.
  * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape,
@@ -65,6 +68,10 @@ void su_elastic_set_turned_rest(su_elastic *elastic, const double *rest, const d
 /* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free
  * shape. */
 void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9]);
+/* Gradient of displacements u (n,3) on tet e of the stress-free shape. */
+void su_displacement_gradient(const su_elastic *elastic, const double *u, int64_t e, double G[9]);
+/* Force of a stress on the corners of tet e. */
+void su_tet_force(const su_elastic *elastic, int64_t e, const double P[9], double f[12]);
 
 /* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.
  * Results do not depend on the number of threads. */

@@ -85,7 +85,7 @@ static su_status fit_beside(const su_pose_fits *of, const su_fit_problem *proble
 #pragma omp critical(fit_progress)
             {
                 if (status == SU_OK) status = su_progress_update(progress, (double)++finished / (double)count, &own);
-                if (status != SU_OK && first == SU_OK) first = status, *err = own;
+                su_keep_first_error(&first, err, status, &own);
             }
         }
         su_fit_solver_free(solver);

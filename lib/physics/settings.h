@@ -46,6 +46,7 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
 
 /* s between frames: their mean over the F times (s); of a single frame 1/fps. */
 double su_sim_frame_seconds(int64_t F, const double *times, double fps);
+#define SU_FILM_FPS 24.0 /* of a clip that does not say */
 /* Steps that a frame of so many seconds is divided into where no option says otherwise: the fewest that are no longer
  * than 1/90 s (PSSD section 9). Whatever steps through a shot, training too, asks here. */
 int su_sim_substeps(double frame_seconds);

@@ -104,8 +104,7 @@ static const row table[] = {
      "notes/2026-11-basis.md, tets and D"},
     {NUMBER(linear_prior), 0.1, UNUSED, "of what the states say of a direction on average",
      "weight of the flesh's own stiffness at rest in the fit of D to forces in motion: directions that the motion "
-     "hardly "
-     "has keep it; 1 gives half of the gain, 0.01 no more of it, and known shots a little less",
+     "hardly has keep it; 1 gives half of the gain, 0.01 no more of it, and known shots a little less",
      "notes/2026-11-24-linear-fit.md"},
     {COUNT(pose_histories), UNUSED, 6, "histories", "at poses and between, where only the root turns", "chosen"},
     {COUNT(frame_histories), 2, 2, "histories", "at frames: many frames with few are better than few with many",

@@ -24,15 +24,6 @@ su_rig_space su_rig_of_model(const su_model *model)
 
 /* ---- copies ---- */
 
-static su_status copy(su_file *file, double **array, int64_t count, su_error *err)
-{
-    const double *from = *array;
-    if (!from) return SU_OK;
-    SU_TRY(SU_FILE_ALLOC(file, array, count, err));
-    memcpy(*array, from, (size_t)count * sizeof *from);
-    return SU_OK;
-}
-
 bool su_parameter_moves(int64_t frames, int64_t stride, const double *column)
 {
     const double same = 1e-6; /* of the parameter's unit: rounding of values that stand still away from neutral */
@@ -48,15 +39,15 @@ su_status su_rig_copy(const su_rig_space *rig, su_file *file, su_rig_space *out,
 {
     int64_t m = rig->m, s = rig->s, a = rig->a;
     *out = *rig;
-    SU_TRY(copy(file, &out->params, m * s, err));
-    SU_TRY(copy(file, &out->param_scale, s, err));
-    SU_TRY(copy(file, &out->rbf, m * m, err));
-    SU_TRY(copy(file, &out->basis_rbf, m * rig->columns, err));
-    SU_TRY(copy(file, &out->psd_params, a * s, err));
-    SU_TRY(copy(file, &out->psd_shapes, 3 * a * rig->nbar, err));
-    SU_TRY(copy(file, &out->psd_rbf, a * a, err));
-    SU_TRY(copy(file, &out->param_mean, rig->mean_size, err));
-    return copy(file, &out->param_basis, s * rig->mean_size, err);
+    SU_TRY(SU_FILE_COPY(file, &out->params, m * s, rig->params, err));
+    SU_TRY(SU_FILE_COPY(file, &out->param_scale, s, rig->param_scale, err));
+    SU_TRY(SU_FILE_COPY(file, &out->rbf, m * m, rig->rbf, err));
+    SU_TRY(SU_FILE_COPY(file, &out->basis_rbf, m * rig->columns, rig->basis_rbf, err));
+    SU_TRY(SU_FILE_COPY(file, &out->psd_params, a * s, rig->psd_params, err));
+    SU_TRY(SU_FILE_COPY(file, &out->psd_shapes, 3 * a * rig->nbar, rig->psd_shapes, err));
+    SU_TRY(SU_FILE_COPY(file, &out->psd_rbf, a * a, rig->psd_rbf, err));
+    SU_TRY(SU_FILE_COPY(file, &out->param_mean, rig->mean_size, rig->param_mean, err));
+    return SU_FILE_COPY(file, &out->param_basis, s * rig->mean_size, rig->param_basis, err);
 }
 
 #define SET_SHARED(file_struct, rig)                                                                                   \

@@ -266,7 +266,7 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
     int64_t modes = in->modes[0].linear < 8 ? in->modes[0].linear : 8;
     if (modes > basis->r) modes = basis->r;
-    SU_TRY(su_stiffness_probe_create(space, modes, &probe, err));
+    SU_TRY(su_stiffness_probe_create(space, modes, false, &probe, err));
     su_status status = SU_OK;
     for (int64_t a = 0; a < places->count && status == SU_OK; a++) {
         status = su_stiffness_measure(probe, &places->place[a], &stiff[a], err);
@@ -311,7 +311,7 @@ static su_status recompute_places(su_tool *tool, const settings *set, const inpu
     su_stiffness_probe *probe;
     int64_t modes = in->modes[0].linear / 2 > 0 ? in->modes[0].linear / 2 : 1, count = places->count - in->fit.m;
     double sum[2] = {0, 0}, most[2] = {0, 0};
-    SU_TRY(su_subspace_probe_create(space, modes, &probe, &tool->err));
+    SU_TRY(su_stiffness_probe_create(space, modes, true, &probe, &tool->err));
     su_status status = SU_OK;
     for (int64_t a = in->fit.m; a < places->count && status == SU_OK; a++) {
         su_subspace_error e = {0, 0};

@@ -67,7 +67,7 @@ static su_status load(su_tool *tool, job *j)
         }
         j->settings[k] = su_sim_defaults();
         if (su_sim_settings_resolve(&j->settings[k], frequency, j->anims[k].F, j->anims[k].times,
-                                    su_meta_number(j->anims[k].file.meta, "fps", 24), err) != SU_OK) {
+                                    su_meta_number(j->anims[k].file.meta, "fps", SU_FILM_FPS), err) != SU_OK) {
             j->shots++;
             return su_error_context(err, "%s: ", path[3 + k]);
         }

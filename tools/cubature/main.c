@@ -99,9 +99,8 @@ static su_status create_space(su_tool *tool, job *j)
 
 static void make_plan(su_tool *tool, const settings *set, job *j)
 {
-    const su_training_case of = {.one_basis = su_basis_is_one(&j->basis),
-                                 .modes = j->basis.r,
-                                 .region_modes = su_basis_region_modes(&j->basis)};
+    const su_training_case of = {
+        .one_basis = su_basis_is_one(&j->basis), .modes = j->basis.r, .region_modes = su_basis_region_modes(&j->basis)};
     su_training_plan *plan = &j->plan;
     *plan = su_training_plan_make(&of);
     if (set->frames > 0) plan->frames = set->frames;
@@ -118,16 +117,16 @@ static su_model_parts parts_of(su_tool *tool, const settings *set, job *j)
 {
     const su_poses *poses = &j->poses;
     return (su_model_parts){
-        .space = &j->space,
+        .training = {.space = &j->space,
+                     .plan = &j->plan,
+                     .seed = (uint64_t)set->seed,
+                     .memory = (int64_t)set->memory << 20,
+                     .progress = &tool->progress},
         .poses = poses,
         .shots = {.target = {.rig = su_rig_of_poses(poses), .nbar = poses->nbar, .neutral = poses->neutral},
                   .count = set->shots.count,
                   .paths = set->shots.items},
-        .basis_path = j->basis_path,
-        .plan = &j->plan,
-        .seed = (uint64_t)set->seed,
-        .memory = (int64_t)set->memory << 20,
-        .progress = &tool->progress};
+        .basis_path = j->basis_path};
 }
 
 /* The largest displacement (m) of a flesh vertex in the states that the basis was made from; with bases a pose in the
@@ -309,7 +308,7 @@ static su_status run(su_tool *tool, const settings *set)
         status = err->status;
         goto done;
     }
-    SU_GO(su_model_train(&parts, set->tets > 0, meta, tool->threads, &j.training, err));
+    SU_GO(su_model_train(&parts, set->tets > 0, meta, &j.training, err));
     report_motion(tool, &j);
     report(tool, set, &j);
     SU_GO(su_model_save(tool->output, &j.training.model, err));

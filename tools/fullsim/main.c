@@ -101,7 +101,7 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external,
                               &j->settings, err));
     if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F,
-                                j->anim.times, su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
+                                j->anim.times, su_meta_number(j->anim.file.meta, "fps", SU_FILM_FPS), err) != SU_OK)
         return su_error_context(err, "%s: ", anim_path);
     return SU_OK;
 }

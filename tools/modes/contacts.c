@@ -20,7 +20,7 @@ su_status detect_contacts(job *j)
     SU_TRY(SU_FILE_ALLOC(&j->modes.file, &held, n, err));
     for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;
     for (int64_t i = 0; i < j->modes.k; i++) {
-        su_contact *c = &j->contacts[i];
+        su_contact_rows *c = &j->contacts[i];
         const su_contact_flesh flesh = {n,        j->tet.vertices, j->fit.shapes + 3 * j->rows[i] * n,
                                         j->tet.b, j->tet.surface,  held};
         if (itself)
@@ -42,7 +42,7 @@ su_status detect_contacts(job *j)
     SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_vertices, entries, err));
     SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_coefficients, 3 * entries, err));
     for (int64_t i = 0, row = 0, at = 0; i < modes->k; i++) {
-        const su_contact *c = &j->contacts[i];
+        const su_contact_rows *c = &j->contacts[i];
         for (int64_t r = 0; r < c->rows; r++) modes->contact_row_offsets[++row] = (int32_t)(at + c->offsets[r + 1]);
         memcpy(modes->contact_vertices + at, c->vertices, (size_t)c->entries * sizeof(int32_t));
         memcpy(modes->contact_coefficients + 3 * at, c->coefficients, 3 * (size_t)c->entries * sizeof(double));

@@ -92,7 +92,7 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, j->fit.turn_weight, (size_t)j->fit.z * sizeof *j->fit.turn_weight);
     }
     if (j->obstacle_count && j->contacts[i].rows) { /* poses that touch nothing stay what they were */
-        const su_contact *c = &j->contacts[i];
+        const su_contact_rows *c = &j->contacts[i];
         su_digest_add(digest, c->offsets, (size_t)(c->rows + 1) * sizeof *c->offsets);
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
         su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
@@ -178,7 +178,7 @@ static su_status solve_all(job *j)
             j->done[i] = 1;
             for (int64_t p = 0; p < k; p++) all += j->done[p];
             if (status == SU_OK) status = su_progress_update(&j->tool->progress, all / (double)k, &err);
-            if (status != SU_OK && first == SU_OK) first = status, j->tool->err = err;
+            su_keep_first_error(&first, &j->tool->err, status, &err);
         }
     }
     return first;
@@ -307,11 +307,9 @@ static su_mode_setup setup_of(const job *j)
 {
     return (su_mode_setup){.n = j->tet.n,
                            .t = j->tet.t,
-                           .b = j->tet.b,
                            .held_count = j->tet.fixed_count,
                            .vertices = j->tet.vertices,
                            .tets = j->tet.tets,
-                           .surface = j->tet.surface,
                            .held = j->tet.fixed,
                            .density = j->fit.density,
                            .material = j->setup.material,

@@ -40,12 +40,12 @@ typedef struct job {
     su_tet tet;
     su_fit fit;
     su_modes modes;
-    int64_t *rows;           /* (k) row of each pose in the fit */
-    su_mode_report *reports; /* (k) */
-    su_contact *contacts;    /* (k) */
-    double *done;            /* (k) share of the work of each pose */
-    int64_t *converged;      /* (k) eigenvalues of its present region */
-    bool *reused;            /* (k) taken from --reuse */
+    int64_t *rows;             /* (k) row of each pose in the fit */
+    su_mode_report *reports;   /* (k) */
+    su_contact_rows *contacts; /* (k) */
+    double *done;              /* (k) share of the work of each pose */
+    int64_t *converged;        /* (k) eigenvalues of its present region */
+    bool *reused;              /* (k) taken from --reuse */
     su_contact_settings touching;
     obstacle_file *obstacles; /* (obstacle_count) */
     int64_t obstacle_count;

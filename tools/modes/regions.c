@@ -90,8 +90,8 @@ su_status region_weights(job *j)
     W = j->modes.region_weights;
     if (j->handles) {
         SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region_of, n, err));
-        SU_TRY(
-            su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
+        SU_TRY(su_handle_vertices(&(su_tet_mesh){n, j->tet.t, j->tet.vertices, j->tet.tets}, j->handle_count,
+                                  j->handles, region_of, err));
         int iterations;
         SU_TRY(su_bounded_biharmonic(&(su_tet_mesh){n, j->tet.t, j->tet.vertices, j->tet.tets}, d, region_of, W,
                                      &iterations, j->tool->threads, err));

@@ -292,7 +292,8 @@ static su_status weigh_regions(job *j, local_regions *l)
     su_status status;
     SU_GO(SU_ALLOC(&region_of, tet->n, "regions", err));
     SU_GO(SU_ALLOC(&l->weight, count * tet->n, "regions", err));
-    SU_GO(su_handle_vertices(tet->n, tet->vertices, tet->t, tet->tets, j->handle_count, j->handles, region_of, err));
+    SU_GO(su_handle_vertices(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, j->handle_count, j->handles,
+                             region_of, err));
     SU_GO(su_bounded_biharmonic(&(su_tet_mesh){tet->n, tet->t, tet->vertices, tet->tets}, count, region_of, l->weight,
                                 NULL, j->tool->threads, err));
     su_region_sharpen(count * tet->n, l->weight, j->set->eta, SU_REGION_FADE);

@@ -221,7 +221,7 @@ su_status take_prepare(su_tool *tool, take *t)
     if (t->anim.F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", t->path);
     SU_TRY(open_shot(tool, t));
     if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F,
-                                t->anim.times, su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
+                                t->anim.times, su_meta_number(t->anim.file.meta, "fps", SU_FILM_FPS), err) != SU_OK)
         return su_error_context(err, "%s: ", t->path);
     if (t->j->set.crowd) SU_TRY(take_bones(t, err));
     SU_TRY(create_simulation(tool, t));

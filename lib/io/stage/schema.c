@@ -309,6 +309,16 @@ su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size,
     return SU_OK;
 }
 
+su_status su_file_copy(su_file *file, void *out, int64_t count, size_t size, const void *from, const char *what,
+                       su_error *err)
+{
+    *(void **)out = NULL;
+    if (!from) return SU_OK;
+    SU_TRY(su_file_allocate(file, out, count, size, what, err));
+    memcpy(*(void **)out, from, (size_t)count * size);
+    return SU_OK;
+}
+
 const char *su_file_name(const su_file *file, const char *key, int64_t index)
 {
     const json_t *list = json_object_get(file->meta, key);

@@ -78,6 +78,11 @@ void su_field_shape_text(const su_schema *schema, const su_field *field, char *o
 su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size, const char *what, su_error *err);
 #define SU_FILE_ALLOC(head, out, count, err)                                                                           \
     su_file_allocate(head, (void *)(out), (int64_t)(count), sizeof **(out), #out, err)
+/* The same with a copy of `from` in it; NULL where that is. */
+su_status su_file_copy(su_file *file, void *out, int64_t count, size_t size, const void *from, const char *what,
+                       su_error *err);
+#define SU_FILE_COPY(head, out, count, from, err)                                                                      \
+    su_file_copy(head, (void *)(out), (int64_t)(count), sizeof **(out), from, #out, err)
 /* Several of them: SU_FILE_ALLOC_ALL(&tet->file, err, SU_WANT(tet->vertices, 3 * n), SU_WANT(tet->tets, 4 * t)). */
 #define SU_FILE_ALLOC_ALL(head, err, ...) SU_TAKE_ALL(&(head)->arena, "the arrays of a file", err, __VA_ARGS__)
 

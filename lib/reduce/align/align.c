@@ -38,13 +38,9 @@ su_status su_mass_product(int64_t r, int64_t n, const double *mass, const double
     int64_t size = (n + BLOCKS - 1) / BLOCKS;
     if (size < LEAST) size = LEAST;
     int64_t blocks = (n + size - 1) / size;
-    double *scaled, *partial;
-    SU_TRY(SU_ALLOC(&scaled, 3 * r * n, "mass product", err));
-    su_status status = SU_ALLOC(&partial, blocks * r * r, "mass product", err);
-    if (status != SU_OK) {
-        free(scaled);
-        return status;
-    }
+    double *scaled = NULL, *partial = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("mass product", err, SU_WANT(scaled, 3 * r * n), SU_WANT(partial, blocks * r * r)));
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t begin = b * size, end = begin + size < n ? begin + size : n;
@@ -57,9 +53,9 @@ su_status su_mass_product(int64_t r, int64_t n, const double *mass, const double
     memset(C, 0, (size_t)(r * r) * sizeof *C);
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t i = 0; i < r * r; i++) C[i] += partial[b * r * r + i];
-    free(scaled);
-    free(partial);
-    return SU_OK;
+done:
+    free(scaled), free(partial);
+    return status;
 }
 
 static double parameter_distance2(int64_t s, const double *a, const double *b, const double *scale)
@@ -96,11 +92,9 @@ static su_status procrustes_region(int64_t k, int64_t n, const double *mass, con
                        SU_WANT(sigma, k), SU_WANT(turned, 3 * k * n)));
     SU_GO(su_mass_product(k, n, mass, basis, parent, C, threads, err));
     int info = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         "the singular values of a cross product of bases do not converge");
-        goto done;
-    }
+    if (info != 0)
+        SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                      "the singular values of a cross product of bases do not converge"));
     /* U_j' M U_i = Y S Z', Q = Y Z'; rows of the new basis are Q' times the old rows (PSSD eq. 12). */
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)k, (int)k, (int)k, 1.0, Y, (int)k, Zt, (int)k, 0.0, Q,
                 (int)k);

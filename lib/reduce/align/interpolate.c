@@ -13,9 +13,8 @@
 static void add_turned(int64_t n, double weight, const double *quaternions, const double *from, double *to)
 {
     for (int64_t v = 0; v < n; v++) {
-        double R[9], y[3];
-        su_quaternion_matrix(quaternions + 4 * v, R);
-        su_mulv3(R, from + 3 * v, y);
+        double y[3];
+        su_turn_vectors(1, quaternions + 4 * v, from + 3 * v, y);
         for (int i = 0; i < 3; i++) to[3 * v + i] += weight * y[i];
     }
 }

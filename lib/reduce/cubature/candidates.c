@@ -13,15 +13,15 @@ void su_candidates_free(su_candidates *candidates)
     *candidates = (su_candidates){0};
 }
 
-static int32_t corner_of(const su_candidate_mesh *mesh, su_point_kind kind, int32_t point, int c)
+static int32_t corner_of(const su_elastic *flesh, su_point_kind kind, int32_t point, int c)
 {
-    return kind == SU_POINT_TET ? mesh->tets[SU_POINT_TET * (int64_t)point + c] : point;
+    return kind == SU_POINT_TET ? flesh->tets[SU_POINT_TET * (int64_t)point + c] : point;
 }
 
-static bool is_free(const su_candidate_mesh *mesh, su_point_kind kind, int32_t point)
+static bool is_free(const su_elastic *flesh, su_point_kind kind, int32_t point)
 {
     for (int c = 0; c < (int)kind; c++)
-        if (mesh->free_index[corner_of(mesh, kind, point, c)] >= 0) return true;
+        if (flesh->free_index[corner_of(flesh, kind, point, c)] >= 0) return true;
     return false;
 }
 
@@ -38,42 +38,42 @@ static int64_t thin(int64_t count, int32_t *list, int64_t most, uint64_t seed)
 }
 
 /* The vertices that the points touch, ascending, and each corner's number among them. */
-static su_status number_vertices(const su_candidate_mesh *mesh, su_candidates *out, su_error *err)
+static su_status number_vertices(const su_elastic *flesh, su_candidates *out, su_error *err)
 {
     int32_t *number;
-    SU_TRY(SU_ALLOC(&number, mesh->n, "cubature candidates", err));
+    SU_TRY(SU_ALLOC(&number, flesh->n, "cubature candidates", err));
     su_status status;
-    SU_GO(SU_ALLOC_ALL("cubature candidates", err, SU_WANT(out->vertex, mesh->n),
+    SU_GO(SU_ALLOC_ALL("cubature candidates", err, SU_WANT(out->vertex, flesh->n),
                        SU_WANT(out->corner, out->kind * out->count)));
     for (int64_t k = 0; k < out->count; k++)
-        for (int c = 0; c < (int)out->kind; c++) number[corner_of(mesh, out->kind, out->point[k], c)] = 1;
-    for (int32_t v = 0; v < mesh->n; v++)
+        for (int c = 0; c < (int)out->kind; c++) number[corner_of(flesh, out->kind, out->point[k], c)] = 1;
+    for (int32_t v = 0; v < flesh->n; v++)
         if (number[v]) number[v] = (int32_t)out->vertex_count, out->vertex[out->vertex_count++] = v;
     for (int64_t k = 0; k < out->count; k++)
         for (int c = 0; c < (int)out->kind; c++)
-            out->corner[out->kind * k + c] = number[corner_of(mesh, out->kind, out->point[k], c)];
+            out->corner[out->kind * k + c] = number[corner_of(flesh, out->kind, out->point[k], c)];
 done:
     free(number);
     return status;
 }
 
-su_status su_candidates_create(const su_candidate_mesh *mesh, su_point_kind kind, int64_t most, uint64_t seed,
+su_status su_candidates_create(const su_elastic *flesh, su_point_kind kind, int64_t most, uint64_t seed,
                                su_candidates *out, su_error *err)
 {
-    int64_t total = kind == SU_POINT_TET ? mesh->t : mesh->n;
+    int64_t total = kind == SU_POINT_TET ? flesh->t : flesh->n;
     *out = (su_candidates){.kind = kind};
     SU_TRY(SU_ALLOC(&out->point, total, "cubature candidates", err));
     for (int32_t k = 0; k < total; k++)
-        if (is_free(mesh, kind, k)) out->point[out->count++] = k;
+        if (is_free(flesh, kind, k)) out->point[out->count++] = k;
     out->count = thin(out->count, out->point, most, seed);
-    return number_vertices(mesh, out, err);
+    return number_vertices(flesh, out, err);
 }
 
-su_status su_candidates_of(const su_candidate_mesh *mesh, su_point_kind kind, int64_t count, const int32_t *points,
+su_status su_candidates_of(const su_elastic *flesh, su_point_kind kind, int64_t count, const int32_t *points,
                            su_candidates *out, su_error *err)
 {
     *out = (su_candidates){.kind = kind, .count = count};
     SU_TRY(SU_ALLOC(&out->point, count, "cubature set", err));
     memcpy(out->point, points, (size_t)count * sizeof *points);
-    return number_vertices(mesh, out, err);
+    return number_vertices(flesh, out, err);
 }

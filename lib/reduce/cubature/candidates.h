@@ -2,7 +2,7 @@
 #ifndef SU_REDUCE_CANDIDATES_H
 #define SU_REDUCE_CANDIDATES_H
 
-#include "core/error.h"
+#include "fem/elastic.h"
 
 #include <stdint.h>
 
@@ -18,19 +18,12 @@ typedef struct su_candidates {
     int32_t *corner; /* (count, kind) into `vertex` */
 } su_candidates;
 
-/* The mesh that they are of; borrowed. */
-typedef struct su_candidate_mesh {
-    int64_t n, t;
-    const int32_t *tets;       /* (t,4) */
-    const int32_t *free_index; /* (n) -1 at held vertices */
-} su_candidate_mesh;
-
 /* Tets with a free vertex, or free vertices, ascending; at random `most` of them where there are more. Owned by `out`,
  * after errors too. */
-su_status su_candidates_create(const su_candidate_mesh *mesh, su_point_kind kind, int64_t most, uint64_t seed,
+su_status su_candidates_create(const su_elastic *flesh, su_point_kind kind, int64_t most, uint64_t seed,
                                su_candidates *out, su_error *err);
 /* Just these points (count). */
-su_status su_candidates_of(const su_candidate_mesh *mesh, su_point_kind kind, int64_t count, const int32_t *points,
+su_status su_candidates_of(const su_elastic *flesh, su_point_kind kind, int64_t count, const int32_t *points,
                            su_candidates *out, su_error *err);
 void su_candidates_free(su_candidates *candidates);
 

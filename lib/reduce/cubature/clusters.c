@@ -29,7 +29,6 @@ typedef struct means {
     int64_t t, k, count, room, chunks; /* room: count rounded up for the vector units */
     int team;
     double *scale;        /* (k) Lambda^-2, so that the largest feature is 1 */
-    int32_t *item;        /* (t) the tets that the means are found of */
     float *feature;       /* (t,k) */
     double *volume;       /* (t) */
     float *centre;        /* (k,room) */
@@ -39,25 +38,18 @@ typedef struct means {
     int32_t *cluster;     /* (t) */
     double *sum;          /* (chunks,count,k+1) */
     int64_t *changed;     /* (chunks) */
+    su_arena arena;       /* owns all of these */
 } means;
-
-static void means_free(means *m)
-{
-    free(m->scale), free(m->item), free(m->feature), free(m->volume), free(m->centre), free(m->half), free(m->move),
-        free(m->upper), free(m->lower);
-    free(m->sum), free(m->changed), free(m->cluster);
-}
 
 static int64_t chunk_end(const means *m, int64_t chunk)
 {
     return (chunk + 1) * CHUNK < m->t ? (chunk + 1) * CHUNK : m->t;
 }
 
-static su_status make_scale(means *m, su_error *err)
+static void make_scale(means *m)
 {
     const su_cluster_problem *p = m->problem;
     double top = 0, largest = 0;
-    SU_TRY(SU_ALLOC(&m->scale, m->k, "clusters", err));
     for (int64_t j = 0; j < m->k; j++) top = fmax(top, p->eigenvalues[j]);
     for (int64_t j = 0; j < m->k; j++) {
         double share = top > 0 ? p->eigenvalues[j] / top : 0, high = 0;
@@ -66,7 +58,6 @@ static su_status make_scale(means *m, su_error *err)
         largest = fmax(largest, m->scale[j] * high);
     }
     for (int64_t j = 0; j < m->k && largest > 0; j++) m->scale[j] /= largest;
-    return SU_OK;
 }
 
 static void feature_of(const means *m, int64_t tet, float *x)
@@ -79,25 +70,16 @@ static void feature_of(const means *m, int64_t tet, float *x)
     }
 }
 
-/* The tets that the means are found of: all, or a sample. */
-static su_status choose_items(means *m, su_error *err)
+/* The tets that the means are found of, all or a sample, and their features. */
+static void choose_items(means *m)
 {
-    int64_t all = m->problem->t, wanted = SAMPLES_A_MEAN * m->problem->wanted;
+    int64_t all = m->problem->t;
     su_random random = su_random_seed(m->problem->seed, 1);
-    m->t = all < wanted ? all : wanted;
-    SU_TRY(SU_ALLOC(&m->item, m->t, "clusters", err));
     for (int64_t i = 0; i < m->t; i++) {
         int64_t from = i * all / m->t, to = (i + 1) * all / m->t;
-        m->item[i] = (int32_t)(m->t == all ? i : from + (int64_t)(su_random_uniform(&random) * (double)(to - from)));
-    }
-    return SU_OK;
-}
-
-static void make_features(means *m)
-{
-    for (int64_t e = 0; e < m->t; e++) {
-        m->volume[e] = fabs(su_tet_volume(m->problem->vertices, m->problem->tets + 4 * (int64_t)m->item[e]));
-        feature_of(m, m->item[e], m->feature + e * m->k);
+        int64_t tet = m->t == all ? i : from + (int64_t)(su_random_uniform(&random) * (double)(to - from));
+        m->volume[i] = fabs(su_tet_volume(m->problem->vertices, m->problem->tets + 4 * tet));
+        feature_of(m, tet, m->feature + i * m->k);
     }
 }
 
@@ -109,38 +91,32 @@ static int team_of(int threads, int64_t chunks)
 
 static su_status means_create(means *m, su_error *err)
 {
-    SU_TRY(make_scale(m, err));
-    SU_TRY(choose_items(m, err));
-    m->room = (m->problem->wanted + 15) / 16 * 16, m->chunks = (m->t + CHUNK - 1) / CHUNK;
+    int64_t all = m->problem->t, wanted = m->problem->wanted, sample = SAMPLES_A_MEAN * wanted;
+    m->t = all < sample ? all : sample;
+    m->room = (wanted + 15) / 16 * 16, m->chunks = (m->t + CHUNK - 1) / CHUNK;
     m->team = team_of(m->problem->threads, m->chunks);
-    SU_TRY(SU_ALLOC_ALL("clusters", err, SU_WANT(m->feature, m->t * m->k), SU_WANT(m->volume, m->t),
-                        SU_WANT(m->centre, m->room * m->k), SU_WANT(m->half, m->room), SU_WANT(m->move, m->room),
-                        SU_WANT(m->upper, m->t), SU_WANT(m->lower, m->t),
-                        SU_WANT(m->sum, m->chunks * m->problem->wanted * (m->k + 1)), SU_WANT(m->changed, m->chunks),
-                        SU_WANT(m->cluster, m->t)));
-    make_features(m);
+    SU_TRY(SU_TAKE_ALL(&m->arena, "clusters", err, SU_WANT(m->scale, m->k), SU_WANT(m->feature, m->t * m->k),
+                       SU_WANT(m->volume, m->t), SU_WANT(m->centre, m->room * m->k), SU_WANT(m->half, m->room),
+                       SU_WANT(m->move, m->room), SU_WANT(m->upper, m->t), SU_WANT(m->lower, m->t),
+                       SU_WANT(m->sum, m->chunks * wanted * (m->k + 1)), SU_WANT(m->changed, m->chunks),
+                       SU_WANT(m->cluster, m->t)));
+    make_scale(m);
+    choose_items(m);
     return SU_OK;
 }
 
-static float distance(const means *m, const float *x, int64_t centre)
+/* Of a feature, whose entries lie `stride` apart, from a centre. */
+static float distance(const means *m, const float *x, int64_t stride, int64_t centre)
 {
     float sum = 0;
     for (int64_t j = 0; j < m->k; j++) {
-        float d = x[j] - m->centre[j * m->room + centre];
+        float d = x[j * stride] - m->centre[j * m->room + centre];
         sum += d * d;
     }
     return sqrtf(sum);
 }
 
-static float between(const means *m, int64_t a, int64_t b)
-{
-    float sum = 0;
-    for (int64_t j = 0; j < m->k; j++) {
-        float d = m->centre[j * m->room + a] - m->centre[j * m->room + b];
-        sum += d * d;
-    }
-    return sqrtf(sum);
-}
+static float between(const means *m, int64_t a, int64_t b) { return distance(m, m->centre + a, m->room, b); }
 
 static void set_centre(means *m, int64_t centre, const float *x)
 {
@@ -158,7 +134,7 @@ static void take_centre(means *m, int64_t newest, double *weight)
         for (int64_t e = chunk * CHUNK; e < chunk_end(m, chunk); e++) {
             /* A centre twice as far from the nearest one as the tet cannot be nearer. */
             if (newest == 0 || m->half[m->cluster[e]] < m->upper[e]) {
-                float d = distance(m, m->feature + e * m->k, newest);
+                float d = distance(m, m->feature + e * m->k, 1, newest);
                 if (newest == 0 || d < m->upper[e]) m->upper[e] = d, m->cluster[e] = (int32_t)newest;
             }
             sum += m->volume[e] * (double)m->upper[e] * (double)m->upper[e];
@@ -240,7 +216,7 @@ static void assign(means *m, bool fresh, float *squares)
             int32_t at = m->cluster[e];
             float bound = fmaxf(m->half[at], m->lower[e]);
             if (fresh || m->upper[e] > bound) {
-                m->upper[e] = distance(m, x, at);
+                m->upper[e] = distance(m, x, 1, at);
                 if (fresh || m->upper[e] > bound) {
                     m->cluster[e] = scan(m, x, &m->upper[e], &m->lower[e], own);
                     changed += m->cluster[e] != at;
@@ -267,8 +243,8 @@ static void move_centres(means *m)
             double sum = 0;
             for (int64_t chunk = 0; chunk < m->chunks; chunk++) sum += m->sum[(chunk * m->count + c) * (m->k + 1) + j];
             float to = (float)(sum / weight);
-            square +=
-                ((double)to - (double)m->centre[j * m->room + c]) * ((double)to - (double)m->centre[j * m->room + c]);
+            double way = (double)to - (double)m->centre[j * m->room + c];
+            square += way * way;
             m->centre[j * m->room + c] = to;
         }
         m->move[c] = (float)sqrt(square);
@@ -331,7 +307,7 @@ static double spread(const means *m)
         for (int64_t j = 0; j < m->k; j++) mean[j] += m->volume[e] * (double)m->feature[e * m->k + j];
     }
     for (int64_t e = 0; e < m->t; e++) {
-        double d = (double)distance(m, m->feature + e * m->k, m->cluster[e]);
+        double d = (double)distance(m, m->feature + e * m->k, 1, m->cluster[e]);
         own += m->volume[e] * d * d;
         for (int64_t j = 0; j < m->k; j++) {
             double a = (double)m->feature[e * m->k + j] - mean[j] / weight;
@@ -343,13 +319,13 @@ static double spread(const means *m)
 
 /* ---- pieces ---- */
 
-/* Pieces of equal number that hang together by faces, numbered by their first tets. */
-static su_status split(int64_t t, const int32_t *tets, int32_t *cluster, int64_t *count, su_error *err)
+/* Pieces of equal number that hang together by faces, numbered by their first tets. neighbour (t,4): tets across the
+ * faces, -1. */
+static su_status split(int64_t t, const int32_t *neighbour, int32_t *cluster, int64_t *count, su_error *err)
 {
-    int32_t *neighbour = NULL, *stack = NULL, *piece = NULL;
+    int32_t *stack = NULL, *piece = NULL;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(neighbour, 4 * t), SU_WANT(stack, t), SU_WANT(piece, t)));
-    SU_GO(su_tet_neighbours(t, tets, neighbour, err));
+    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(stack, t), SU_WANT(piece, t)));
     for (int64_t e = 0; e < t; e++) piece[e] = -1;
     *count = 0;
     for (int64_t first = 0; first < t; first++) {
@@ -368,7 +344,7 @@ static su_status split(int64_t t, const int32_t *tets, int32_t *cluster, int64_t
     }
     memcpy(cluster, piece, (size_t)t * sizeof *cluster);
 done:
-    free(neighbour), free(stack), free(piece);
+    free(stack), free(piece);
     return status;
 }
 
@@ -385,84 +361,83 @@ static bool is_larger(const double *volume, int32_t a, int32_t b)
 /* Pieces of the flesh, joined until none is a sliver. */
 typedef struct pieces {
     int64_t t, count;
-    int32_t *cluster;   /* (t) the piece of each tet */
-    int32_t *neighbour; /* (t,4) tets across the faces, -1 */
-    double *tet_volume; /* (t) m^3 */
-    double *volume;     /* (count) */
-    int32_t *order;     /* (t) tets by piece; start (count + 2) where each piece begins */
-    int32_t *start;
-    int32_t *into;  /* (count) the piece that one goes to, itself where it stays */
-    int32_t *faces; /* (count) scratch: shared with the piece at hand */
+    int32_t *cluster;         /* (t) the piece of each tet */
+    const int32_t *neighbour; /* (t,4) */
+    double *tet_volume;       /* (t) m^3 */
+    double *volume;           /* (count) */
+    int32_t *order;           /* (t) tets by piece; start (count + 1) where each piece begins */
+    int64_t *start;
+    int32_t *into;   /* (count) the piece that one goes to, itself where it stays */
+    int32_t *faces;  /* (count) scratch: shared with the piece at hand */
+    int32_t *number; /* (count) of the pieces that stay, -1 */
 } pieces;
+
+/* The larger neighbour that piece c shares most faces with; -1: there is none. */
+static int32_t best_neighbour(const pieces *p, int32_t c)
+{
+    int32_t best = -1;
+    for (int turn = 0; turn < 2; turn++) /* counts faces, then finds the most and forgets them */
+        for (int64_t i = p->start[c]; i < p->start[c + 1]; i++)
+            for (int k = 0; k < 4; k++) {
+                int32_t other = p->neighbour[4 * (int64_t)p->order[i] + k];
+                if (other < 0 || !is_larger(p->volume, p->cluster[other], c)) continue;
+                int32_t piece = p->cluster[other], *faces = p->faces;
+                if (turn == 0)
+                    faces[piece]++;
+                else if (faces[piece] > 0 && piece != best) {
+                    bool more = best < 0 || faces[piece] > faces[best] ||
+                                (faces[piece] == faces[best] && is_larger(p->volume, piece, best));
+                    int32_t less = more ? best : piece;
+                    if (less >= 0) faces[less] = 0;
+                    if (more) best = piece;
+                }
+            }
+    if (best >= 0) p->faces[best] = 0;
+    return best;
+}
 
 /* One round: pieces of less than `least` go to larger neighbours; false where none did. Pieces are numbered anew, by
  * their first tets. */
 static bool join(pieces *p, double least)
 {
     bool any = false;
-    double *volume = p->volume;
-    int32_t *cluster = p->cluster, *order = p->order, *start = p->start, *into = p->into, *faces = p->faces;
-    int64_t t = p->t, *count = &p->count;
-    memset(volume, 0, (size_t)*count * sizeof *volume);
-    memset(start, 0, (size_t)(*count + 1) * sizeof *start);
-    memset(faces, 0, (size_t)*count * sizeof *faces);
-    for (int64_t e = 0; e < t; e++) volume[cluster[e]] += p->tet_volume[e], start[cluster[e] + 1]++;
-    for (int64_t c = 0; c < *count; c++) start[c + 1] += start[c];
-    for (int64_t e = t - 1; e >= 0; e--) order[--start[cluster[e] + 1]] = (int32_t)e; /* start[c + 1]: where c begins */
-    for (int32_t c = 0; c < *count; c++) {
-        int32_t first = start[c + 1], last = c + 2 <= *count ? start[c + 2] : (int32_t)t, best = -1;
-        into[c] = c;
-        if (c + 1 == *count) last = (int32_t)t;
-        if (volume[c] >= least) continue;
-        for (int turn = 0; turn < 2; turn++) /* counts faces, then finds the most and forgets them */
-            for (int32_t i = first; i < last; i++)
-                for (int k = 0; k < 4; k++) {
-                    int32_t other = p->neighbour[4 * (int64_t)order[i] + k];
-                    if (other < 0 || !is_larger(volume, cluster[other], c)) continue;
-                    int32_t piece = cluster[other];
-                    if (turn == 0)
-                        faces[piece]++;
-                    else if (faces[piece] > 0) {
-                        bool more = best < 0 || faces[piece] > faces[best] ||
-                                    (faces[piece] == faces[best] && is_larger(volume, piece, best));
-                        if (more && piece != best) {
-                            if (best >= 0) faces[best] = 0;
-                            best = piece;
-                        } else if (piece != best)
-                            faces[piece] = 0;
-                    }
-                }
-        if (best < 0) continue;
-        faces[best] = 0, into[c] = best, any = true;
+    int32_t *into = p->into, next = 0;
+    memset(p->volume, 0, (size_t)p->count * sizeof *p->volume);
+    memset(p->start, 0, (size_t)(p->count + 1) * sizeof *p->start);
+    for (int64_t e = 0; e < p->t; e++) p->volume[p->cluster[e]] += p->tet_volume[e];
+    su_simplices_around(p->count, p->t, p->cluster, 1, p->start, p->order);
+    for (int32_t c = 0; c < p->count; c++) {
+        int32_t best = p->volume[c] < least ? best_neighbour(p, c) : -1;
+        into[c] = best < 0 ? c : best, p->number[c] = -1;
+        any = any || best >= 0;
     }
-    int32_t next = 0;
-    for (int32_t c = 0; c < *count; c++) /* larger ones only: the way up ends */
+    for (int32_t c = 0; c < p->count; c++) /* larger ones only: the way up ends */
         while (into[into[c]] != into[c]) into[c] = into[into[c]];
-    for (int64_t c = 0; c < *count; c++) start[c] = -1;
-    for (int64_t e = 0; e < t; e++) {
-        int32_t piece = into[cluster[e]];
-        if (start[piece] < 0) start[piece] = next++;
-        cluster[e] = start[piece];
+    for (int64_t e = 0; e < p->t; e++) {
+        int32_t *number = &p->number[into[p->cluster[e]]];
+        if (*number < 0) *number = next++;
+        p->cluster[e] = *number;
     }
-    *count = next;
+    p->count = next;
     return any;
 }
 
-static su_status join_slivers(const su_cluster_problem *problem, int32_t *cluster, int64_t *count, su_error *err)
+static su_status join_slivers(const su_cluster_problem *problem, const int32_t *neighbour, int32_t *cluster,
+                              int64_t *count, su_error *err)
 {
-    pieces p = {.t = problem->t, .count = *count, .cluster = cluster};
+    pieces p = {.t = problem->t, .count = *count, .cluster = cluster, .neighbour = neighbour};
     double whole = 0;
+    su_arena arena = {0};
     su_status status;
-    SU_GO(SU_ALLOC_ALL("clusters", err, SU_WANT(p.neighbour, 4 * p.t), SU_WANT(p.order, p.t),
-                       SU_WANT(p.tet_volume, p.t), SU_WANT(p.volume, p.count), SU_WANT(p.start, p.count + 2),
-                       SU_WANT(p.into, p.count), SU_WANT(p.faces, p.count)));
-    SU_GO(su_tet_neighbours(p.t, problem->tets, p.neighbour, err));
+    SU_GO(SU_TAKE_ALL(&arena, "clusters", err, SU_WANT(p.order, p.t), SU_WANT(p.tet_volume, p.t),
+                      SU_WANT(p.volume, p.count), SU_WANT(p.start, p.count + 1), SU_WANT(p.into, p.count),
+                      SU_WANT(p.faces, p.count), SU_WANT(p.number, p.count)));
     for (int64_t e = 0; e < p.t; e++)
         whole += p.tet_volume[e] = su_tet_volume(problem->vertices, problem->tets + 4 * e);
     while (join(&p, SLIVER * whole / (double)problem->wanted)) {}
     *count = p.count;
 done:
-    free(p.neighbour), free(p.order), free(p.tet_volume), free(p.volume), free(p.start), free(p.into), free(p.faces);
+    su_arena_free(&arena);
     return status;
 }
 
@@ -470,6 +445,7 @@ su_status su_clusters_create(const su_cluster_problem *problem, int32_t *cluster
                              su_cluster_report *report, su_error *err)
 {
     means m = {.problem = problem, .k = problem->k};
+    int32_t *neighbour = NULL;
     su_cluster_report unused;
     su_status status;
     if (!report) report = &unused;
@@ -483,9 +459,12 @@ su_status su_clusters_create(const su_cluster_problem *problem, int32_t *cluster
     SU_GO(iterate(&m, report, err));
     report->spread = spread(&m);
     SU_GO(assign_all(&m, cluster, err));
-    SU_GO(split(problem->t, problem->tets, cluster, count, err));
-    SU_GO(join_slivers(problem, cluster, count, err));
+    SU_GO(SU_ALLOC(&neighbour, 4 * problem->t, "clusters", err));
+    SU_GO(su_tet_neighbours(problem->t, problem->tets, neighbour, err));
+    SU_GO(split(problem->t, neighbour, cluster, count, err));
+    SU_GO(join_slivers(problem, neighbour, cluster, count, err));
 done:
-    means_free(&m);
+    free(neighbour);
+    su_arena_free(&m.arena);
     return status;
 }

@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "reduce/cubature/fit_problem.h"
 
+enum { SU_SINGLE_ROWS = 512 }; /* of a single-precision sum; beyond, sums are added in double */
+
 /* Some of the columns of a station that are kept one a slot. */
 typedef struct su_column_set {
     int64_t count;

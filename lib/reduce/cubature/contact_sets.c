@@ -18,8 +18,6 @@ typedef struct lists {
     int64_t room;
 } lists;
 
-static void lists_free(lists *l) { free(l->key), free(l->local), free(l->global), free(l->triangle), free(l->mark); }
-
 /* Triangles of a set's pairs and rings around, ascending, behind l->triangle[*count]. */
 static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, int64_t pose, int64_t *count,
                                su_error *err)
@@ -39,11 +37,7 @@ static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, in
         }
     for (int64_t f = 0; f < body->b; f++) {
         if (!l->mark[f]) continue;
-        if (*count == l->room) {
-            int32_t *more = realloc(l->triangle, (size_t)(2 * l->room + 1024) * sizeof *more);
-            if (!more) return su_fail(err, SU_AGAIN, "no memory for contact triangles");
-            l->triangle = more, l->room = 2 * l->room + 1024;
-        }
+        SU_TRY(su_grow(&l->triangle, *count, &l->room, sizeof *l->triangle, "contact triangles", err));
         l->triangle[(*count)++] = (int32_t)f;
     }
     return SU_OK;
@@ -85,23 +79,22 @@ static su_status find_axes(su_contact_training *t, int64_t s, su_pair_sets *out,
 {
     int64_t c3 = out->c3, a = out->domain_pair[2 * s], b = out->domain_pair[2 * s + 1];
     int32_t number[2 * SU_CONTACT_PROBES];
-    double *mean = out->pose_mean + c3 * s, *axes = out->pose_axes + SU_PAIR_COORDINATES * c3 * s, *at = NULL;
+    double *mean = out->pose_mean + c3 * s, *axes = out->pose_axes + SU_PAIR_COORDINATES * c3 * s;
+    double *places = out->set_pose + SU_PAIR_COORDINATES * s * t->T, *at = NULL, *neutral = NULL;
     float *values = NULL;
     su_principal principal = {0};
     su_status status;
-    SU_GO(SU_ALLOC_ALL("poses of domains", err, SU_WANT(at, c3 * t->T), SU_WANT(values, c3 * t->T)));
+    SU_GO(SU_ALLOC_ALL("poses of domains", err, SU_WANT(at, c3 * t->T), SU_WANT(values, c3 * t->T),
+                       SU_WANT(neutral, 3 * t->D * SU_CONTACT_PROBES)));
     for (int32_t k = 0; k < 2 * SU_CONTACT_PROBES; k++)
         number[k] = (int32_t)((k < SU_CONTACT_PROBES ? a : b) * SU_CONTACT_PROBES) + k % SU_CONTACT_PROBES;
     su_domain_pose pose = {out->c, number, number + SU_CONTACT_PROBES, mean, axes};
-    double *neutral;
-    SU_GO(SU_ALLOC(&neutral, 3 * t->D * SU_CONTACT_PROBES, "poses of domains", err));
     for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES; k++)
         memcpy(neutral + 3 * k, t->body.neutral + 3 * (int64_t)t->probe[k], 3 * sizeof *neutral);
     for (int64_t i = 0; i < t->T; i++) {
         su_domain_probes(&pose, neutral, t->probes + 3 * t->D * SU_CONTACT_PROBES * i, at + c3 * i);
         for (int64_t k = 0; k < c3; k++) mean[k] += at[c3 * i + k] / (double)t->T;
     }
-    free(neutral);
     for (int64_t k = 0; k < c3 * t->T; k++) values[k] = (float)(at[k] - mean[k % c3]);
     SU_GO(su_principal_shapes(t->T, c3, values, SU_PAIR_COORDINATES, 0, &principal, err));
     for (int64_t k = 0; k < principal.count; k++) {
@@ -110,24 +103,22 @@ static su_status find_axes(su_contact_training *t, int64_t s, su_pair_sets *out,
             size += (double)principal.shapes[k * c3 + j] * (double)principal.shapes[k * c3 + j];
         for (int64_t j = 0; j < c3 && size > 0; j++) axes[k * c3 + j] = principal.shapes[k * c3 + j] / sqrt(size);
     }
-    for (int64_t i = 0; i < t->T; i++) {
-        double *own = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + i);
-        su_domain_coordinates(&pose, at + c3 * i, own);
-    }
-    for (int64_t i = 0; i < t->T; i++) {
+    for (int64_t i = 0; i < t->T; i++) su_domain_coordinates(&pose, at + c3 * i, places + SU_PAIR_COORDINATES * i);
+    for (int64_t i = 0; i < t->T && t->T > 1; i++) {
         double nearest = INFINITY;
-        const double *p = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + i);
         for (int64_t j = 0; j < t->T; j++) {
-            const double *q = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + j);
             double square = 0;
-            for (int k = 0; k < SU_PAIR_COORDINATES; k++) square += (p[k] - q[k]) * (p[k] - q[k]);
+            for (int k = 0; k < SU_PAIR_COORDINATES; k++) {
+                double d = places[SU_PAIR_COORDINATES * i + k] - places[SU_PAIR_COORDINATES * j + k];
+                square += d * d;
+            }
             if (j != i) nearest = fmin(nearest, sqrt(square));
         }
-        if (t->T > 1) out->reach[s] = fmax(out->reach[s], nearest);
+        out->reach[s] = fmax(out->reach[s], nearest);
     }
 done:
     su_principal_free(&principal);
-    free(at), free(values);
+    free(at), free(values), free(neutral);
     return status;
 }
 
@@ -208,13 +199,12 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
 {
     lists l = {0};
     su_status status;
-    SU_GO(SU_ALLOC(&l.key, t->D * t->D, "domains", err));
-    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(l.local, t->n), SU_WANT(l.global, t->n), SU_WANT(l.mark, t->body.b)));
-    for (int64_t key = 0; key < t->D * t->D; key++) {
-        bool any = false;
-        for (int64_t k = 0; k < t->count && !any; k++) any = t->met[k].key == key && t->met[k].weight > 0;
-        if (any) l.key[out->s++] = key;
-    }
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(l.key, t->D * t->D), SU_WANT(l.local, t->n), SU_WANT(l.global, t->n),
+                       SU_WANT(l.mark, t->body.b)));
+    for (int64_t k = 0; k < t->count; k++)
+        if (t->met[k].weight > 0) l.key[t->met[k].key] = 1;
+    for (int64_t key = 0; key < t->D * t->D; key++)
+        if (l.key[key]) l.key[out->s++] = key; /* none stands behind its own place */
     out->d = t->D, out->c = SU_CONTACT_PROBES, out->c3 = 3 * SU_CONTACT_PROBES;
     SU_GO(write_sets(t, &l, out, err));
     SU_GO(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->probe, out->d * out->c),
@@ -227,6 +217,6 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
         SU_GO(find_axes(t, s, out, err));
     }
 done:
-    lists_free(&l);
+    free(l.key), free(l.local), free(l.global), free(l.triangle), free(l.mark);
     return status;
 }

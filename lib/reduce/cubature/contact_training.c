@@ -196,19 +196,6 @@ static bool come_to_rest(su_contact_training *t)
     return true;
 }
 
-static bool grow(su_contact_training *t, int64_t rows)
-{
-    if (t->count == t->room) {
-        su_contact_met *more = realloc(t->met, (size_t)(2 * t->room + 1024) * sizeof *more);
-        if (!more) return false;
-        t->met = more, t->room = 2 * t->room + 1024;
-    }
-    if (rows < t->row_room) return true;
-    double *more = realloc(t->rows, (size_t)((2 * t->row_room + 1024) * t->r) * sizeof *more);
-    if (more) t->rows = more, t->row_room = 2 * t->row_room + 1024;
-    return more;
-}
-
 static int64_t key_of(const su_contact_training *t, int32_t vertex, int32_t triangle)
 {
     int64_t a = t->domain[vertex], b = t->domain[t->body.surface[3 * (int64_t)triangle]];
@@ -224,14 +211,13 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
     int64_t count = su_all_pairs_met(t->contact, &pairs, &points, &y, &x), kept = t->plan->direct ? 0 : first;
     double *row;
     SU_TRY(SU_ALLOC(&row, t->runtime.lead, "contact", err));
+    su_status status = SU_OK;
     for (int64_t k = 0; k < count; k++) {
         const su_contact_pair *pair = pairs + k;
         double size = pair->stiffness * (pair->depth - pair->allowed);
         if (!su_contact_pressed(pair) || pair->plane) continue; /* such a one looks at nothing that a set has */
-        if (!grow(t, t->count - kept)) {
-            free(row);
-            return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)t->count);
-        }
+        SU_GO(su_grow(&t->met, t->count, &t->room, sizeof *t->met, "contact pairs", err));
+        SU_GO(su_grow(&t->rows, t->count - kept, &t->row_room, (size_t)t->r * sizeof *t->rows, "contact pairs", err));
         su_contact_points_row(points, pair, row);
         for (int64_t i = 0; i < t->r; i++) t->rows[(t->count - kept) * t->r + i] = size * row[i];
         t->met[t->count++] = (su_contact_met){.key = key_of(t, pair->vertex, pair->triangle),
@@ -242,10 +228,11 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
                                               .size = size};
         if (state == 0) t->report->deepest = fmax(t->report->deepest, pair->depth - pair->allowed);
     }
-    free(row);
     for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES && state == 0; k++)
         memcpy(t->probes + 3 * (pose * t->D * SU_CONTACT_PROBES + k), x + 3 * (int64_t)t->probe[k], 3 * sizeof *x);
-    return SU_OK;
+done:
+    free(row);
+    return status;
 }
 
 /* ---- pair sets ---- */
@@ -286,6 +273,7 @@ static su_status select_key(su_contact_training *t, int64_t first, const double 
     double *a = NULL, *b = NULL, *weight = NULL, error;
     su_status status;
     for (int64_t k = first; k < t->count; k++) count += t->met[k].key == key;
+    if (count == 0) return SU_OK;
     SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * height), SU_WANT(b, height), SU_WANT(at, count),
                        SU_WANT(weight, count)));
     count = columns_of(t, first, rows, key, at, a, b);
@@ -302,11 +290,7 @@ static su_status select_pose(su_contact_training *t, int64_t first, const double
 {
     double started = su_seconds();
     int64_t kept = t->report->kept, met_before = t->report->met;
-    for (int64_t key = 0; key < t->D * t->D; key++) {
-        bool any = false;
-        for (int64_t k = first; k < t->count && !any; k++) any = t->met[k].key == key;
-        if (any) SU_TRY(select_key(t, first, rows, key, err));
-    }
+    for (int64_t key = 0; key < t->D * t->D; key++) SU_TRY(select_key(t, first, rows, key, err));
     if (t->report->kept - kept > t->report->most_kept) t->report->most_kept = t->report->kept - kept;
     if (t->report->met - met_before > t->report->most_met) t->report->most_met = t->report->met - met_before;
     t->report->select_seconds += su_seconds() - started;
@@ -370,6 +354,11 @@ static int compare_met(const void *a, const void *b)
     return (p->pose > q->pose) - (p->pose < q->pose);
 }
 
+static bool begins_pair(const su_contact_met *sorted, int64_t k)
+{
+    return k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+}
+
 /* Columns of ASC eq. 12: a pair's forces at all poses, 0 where it does not press. */
 static su_status try_direct(su_contact_training *t, su_error *err)
 {
@@ -381,12 +370,11 @@ static su_status try_direct(su_contact_training *t, su_error *err)
     for (int64_t k = 0; k < t->count; k++)
         if (t->met[k].state == 0) sorted[all] = t->met[k], sorted[all++].key = k;
     su_sort(sorted, (size_t)all, sizeof *sorted, compare_met);
-    for (int64_t k = 0; k < all; k++)
-        count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+    for (int64_t k = 0; k < all; k++) count += begins_pair(sorted, k);
     SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(a, count * rows), SU_WANT(b, rows), SU_WANT(weight, count)));
     t->report->direct_of = count, count = -1;
     for (int64_t k = 0; k < all; k++) {
-        count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
+        count += begins_pair(sorted, k);
         for (int64_t i = 0; i < t->r; i++) {
             double f = t->rows[sorted[k].key * t->r + i];
             a[count * rows + sorted[k].pose * t->r + i] += f;
@@ -407,12 +395,10 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     su_status status;
     *report = (su_contact_trained){0};
     SU_GO(su_contact_body_create(t.n, plan->model->vertices, plan->model->t, plan->model->tets, &t.body, err));
-    SU_GO(SU_ALLOC(&t.k, t.n, "contact", err));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(t.k, t.n), SU_WANT(t.half, plan->model->t), SU_WANT(t.slot, t.n)));
     su_contact_stiffness(&t.body, plan->fit->young, plan->fit->poisson, t.k);
-    SU_GO(SU_ALLOC(&t.half, plan->model->t, "thickness", err));
     const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
     SU_GO(su_tet_thickness(&mesh, plan->threads, NULL, t.half, err));
-    SU_GO(SU_ALLOC(&t.slot, t.n, "contact", err));
     SU_GO(choose_frames(&t, err));
     SU_GO(find_domains(&t, err));
     SU_GO(choose_probes(&t, err));

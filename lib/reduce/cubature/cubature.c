@@ -2,8 +2,8 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "linalg/dense.h"
 #include "linalg/eigen.h"
-
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <cblas.h>
@@ -18,12 +18,6 @@
 #define VERTEX_CHOICE 0.8
 #define LAST 0.98
 
-static void point_set_free(su_point_set *set)
-{
-    free(set->points), free(set->weights), free(set->errors);
-    *set = (su_point_set){0};
-}
-
 static void tet_rows_free(su_cubature *cubature)
 {
     su_fit_problem_free(&cubature->rows), su_candidates_free(&cubature->candidates);
@@ -31,44 +25,19 @@ static void tet_rows_free(su_cubature *cubature)
 
 void su_cubature_free(su_cubature *cubature)
 {
-    point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
+    su_point_set_free(&cubature->tets), su_point_set_free(&cubature->vertices);
     free(cubature->linear), free(cubature->stiffness);
     tet_rows_free(cubature);
     *cubature = (su_cubature){0};
 }
 
-/* The set that was selected among candidates, as points of the mesh. */
-static su_status take_over(const su_candidates *candidates, su_selection *selected, su_point_set *out, su_error *err)
-{
-    SU_TRY(SU_ALLOC(&out->points, selected->count, "cubature set", err));
-    for (int64_t k = 0; k < selected->count; k++) out->points[k] = candidates->point[selected->chosen[k]];
-    out->count = selected->count, out->candidates = candidates->count;
-    out->weights = selected->weights, out->errors = selected->errors, out->worst = selected->worst;
-    selected->weights = NULL, selected->errors = NULL;
-    memcpy(out->curve, selected->curve, sizeof out->curve);
-    out->curve_count = selected->curve_count;
-    return SU_OK;
-}
-
-/* U'K_e U (r,r) at the neutral pose, summed over all tets, or over the chosen ones times their weights. */
-static su_status neutral_stiffness(su_pose_space *space, const su_point_set *chosen, double *stiffness, su_error *err)
-{
-    su_place neutral = {0};
-    SU_TRY(su_place_at_pose(space, 0, &neutral, err));
-    su_status status =
-        chosen ? su_tets_stiffness(space, &neutral, chosen->count, chosen->points, chosen->weights, stiffness, err)
-               : su_place_stiffness(space, &neutral, stiffness, err);
-    su_place_free(&neutral);
-    return status;
-}
-
-/* As many tets as are wanted, or, with 0, as the bound asks for. */
-static su_status select_tets(const su_training *training, const su_fit_problem *problem, int64_t count,
-                             su_selection *set, su_error *err)
+/* As many points as are wanted, or, with 0, as the bound asks for. */
+static su_status select_points(const su_training *training, const su_fit_problem *problem, int64_t count,
+                               su_point_set *out, su_error *err)
 {
     const su_fit_settings fit = {count > 0 ? 0 : training->plan->error, count, training->space->threads,
                                  training->progress};
-    return su_select_points(problem, &fit, set, err);
+    return su_select_points(problem, &fit, out, err);
 }
 
 /* One set of weights for all poses, as files have one a pose. */
@@ -92,7 +61,7 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     su_status status;
     SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(own, r * r), SU_WANT(V, r * r), SU_WANT(l, r),
                        SU_WANT(out->linear, r * r)));
-    SU_GO(neutral_stiffness(space, &out->tets, own, err));
+    SU_GO(su_tets_stiffness(space, out->tets.count, out->tets.points, out->tets.weights, own, err));
     memcpy(V, own, (size_t)(r * r) * sizeof *V);
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole); /* scratch */
     SU_GO(su_eigen_generalized(r, V, out->linear, l, "the reduced stiffness at the neutral pose is not definite", err));
@@ -100,8 +69,7 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     out->stiffest = l[r - 1];
     /* rows of V: V K V' = 1; D = K V' diag(max(1 - l, -most_taken)) V K */
     double *KV = own;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)r, (int)r, (int)r, 1, V, (int)r, whole, (int)r, 0, KV,
-                (int)r);
+    su_multiply(r, r, r, V, whole, KV);
     memset(out->linear, 0, (size_t)(r * r) * sizeof *out->linear);
     for (int64_t k = 0; k < r; k++)
         cblas_dsyr(CblasRowMajor, CblasLower, (int)r, fmax(1 - l[k], -plan->most_taken), KV + k * r, 1, out->linear,
@@ -113,25 +81,17 @@ done:
     return status;
 }
 
-/* Tets whose stored forces fit the memory. */
-static int64_t most_tets(const su_training *training)
-{
-    const su_training_plan *plan = training->plan;
-    int64_t room = su_training_room(training);
-    return room > plan->least_candidates ? room : plan->least_candidates;
-}
-
 /* Candidates and their rows, which are the same however many tets are chosen. */
 static su_status make_tet_rows(const su_training *training, su_cubature *out, su_error *err)
 {
     su_pose_space *space = training->space;
-    su_candidate_mesh mesh = su_training_mesh(space);
     double started = su_seconds();
     if (training->states) {
         SU_TRY(SU_ALLOC(&out->stiffness, space->r * space->r, "stiffness", err));
-        SU_TRY(neutral_stiffness(space, NULL, out->stiffness, err));
+        SU_TRY(su_neutral_stiffness(space, out->stiffness, err));
     }
-    SU_TRY(su_candidates_create(&mesh, SU_POINT_TET, most_tets(training), training->seed, &out->candidates, err));
+    SU_TRY(su_candidates_create(&space->elastic, SU_POINT_TET, su_training_room(training), training->seed,
+                                &out->candidates, err));
     out->samples = training->states ? training->states->count : su_training_samples(training, out->candidates.count);
     su_progress_stage(training->progress, TET_ROWS, TET_CHOICE);
     SU_TRY(su_tet_problem(training, &out->candidates, out->samples, out->stiffness, &out->rows, err));
@@ -142,43 +102,33 @@ static su_status make_tet_rows(const su_training *training, su_cubature *out, su
 /* wanted: tets; 0: by error. */
 static su_status choose_tets(const su_training *training, int64_t wanted, su_cubature *out, su_error *err)
 {
-    su_selection set = {0};
     double started = su_seconds();
-    su_status status;
     su_progress_stage(training->progress, TET_CHOICE, VERTEX_ROWS);
-    SU_GO(select_tets(training, &out->rows, wanted, &set, err));
-    SU_GO(take_over(&out->candidates, &set, &out->tets, err));
+    SU_TRY(select_points(training, &out->rows, wanted, &out->tets, err));
     if (training->states) {
-        SU_GO(lacking_stiffness(training->space, training->plan, out, err));
-        SU_GO(repeat_weights(training->space->m, &out->tets, err));
+        SU_TRY(lacking_stiffness(training->space, training->plan, out, err));
+        SU_TRY(repeat_weights(training->space->m, &out->tets, err));
     }
     out->tets.seconds_choice = su_seconds() - started;
-done:
-    su_selection_free(&set);
-    return status;
+    return SU_OK;
 }
 
 static su_status train_vertices(const su_training *training, su_point_set *out, su_error *err)
 {
     const su_training_plan *plan = training->plan;
-    su_candidate_mesh mesh = su_training_mesh(training->space);
     su_candidates candidates = {0};
     su_fit_problem problem = {0};
-    su_selection set = {0};
     double started = su_seconds();
     su_status status;
-    SU_GO(su_candidates_create(&mesh, SU_POINT_VERTEX, plan->most_vertices, training->seed, &candidates, err));
+    SU_GO(su_candidates_create(&training->space->elastic, SU_POINT_VERTEX, plan->most_vertices, training->seed,
+                               &candidates, err));
     su_progress_stage(training->progress, VERTEX_ROWS, VERTEX_CHOICE);
     SU_GO(su_vertex_problem(training, &candidates, &problem, err));
     su_progress_stage(training->progress, VERTEX_CHOICE, LAST);
     out->seconds_rows = su_seconds() - started;
-    su_fit_settings fit = {plan->vertices > 0 ? 0 : plan->error, plan->vertices, training->space->threads,
-                           training->progress};
-    SU_GO(su_select_points(&problem, &fit, &set, err));
-    SU_GO(take_over(&candidates, &set, out, err));
+    SU_GO(select_points(training, &problem, plan->vertices, out, err));
     out->seconds_choice = su_seconds() - started;
 done:
-    su_selection_free(&set);
     su_fit_problem_free(&problem);
     su_candidates_free(&candidates);
     return status;
@@ -203,11 +153,11 @@ su_status su_cubature_train_tets(const su_training *training, int64_t tets, su_c
     fresh.tets = (su_point_set){.seconds_rows = cubature->tets.seconds_rows}, fresh.linear = NULL;
     su_status status = choose_tets(training, tets, &fresh, err);
     if (status != SU_OK) {
-        point_set_free(&fresh.tets), free(fresh.linear);
+        su_point_set_free(&fresh.tets), free(fresh.linear);
         return status;
     }
     fresh.tets.seconds_choice += cubature->tets.seconds_choice;
-    point_set_free(&cubature->tets), free(cubature->linear);
+    su_point_set_free(&cubature->tets), free(cubature->linear);
     *cubature = fresh;
     return SU_OK;
 }
@@ -217,12 +167,11 @@ su_status su_cubature_train_tets(const su_training *training, int64_t tets, su_c
 static su_status check(const su_training *fresh, su_point_kind kind, const su_point_set *set, int64_t samples,
                        su_error_pair *errors, su_error *err)
 {
-    su_candidate_mesh mesh = su_training_mesh(fresh->space);
     su_candidates chosen = {0};
     su_fit_problem problem = {0};
     int32_t *number = NULL;
     su_status status;
-    SU_GO(su_candidates_of(&mesh, kind, set->count, set->points, &chosen, err));
+    SU_GO(su_candidates_of(&fresh->space->elastic, kind, set->count, set->points, &chosen, err));
     SU_GO(SU_ALLOC(&number, set->count, "cubature set", err));
     for (int64_t k = 0; k < set->count; k++) number[k] = (int32_t)k;
     status = kind == SU_POINT_TET ? su_tet_problem(fresh, &chosen, samples, NULL, &problem, err)

@@ -6,20 +6,8 @@
 #include "reduce/cubature/selection.h"
 #include "reduce/cubature/training_rows.h"
 
-/* Tets or vertices with weights. Owned, released with the cubature. */
-typedef struct su_point_set {
-    int64_t count, candidates;
-    int32_t *points;       /* (count) ascending, into the mesh */
-    double *weights;       /* (m,count) of tets, (count) of vertices */
-    su_error_pair *errors; /* training errors, in the order of the places */
-    double worst;
-    su_fit_curve_point curve[SU_CURVE_POINTS]; /* error against size, while growing */
-    int curve_count;
-    double seconds_rows, seconds_choice;
-} su_point_set;
-
 typedef struct su_cubature {
-    su_point_set tets, vertices;
+    su_point_set tets, vertices; /* weights (m,count) of tets, (count) of vertices; errors in the order of the places */
     double *linear;           /* (r,r) D, what the tets lack of the linear force; NULL where they stand for all of it */
     double *stiffness;        /* (r,r) U'KU of the flesh at the neutral pose, where there is D */
     double stiffest;          /* largest eigenvalue of the tets' own stiffness against the flesh's, where there is D */

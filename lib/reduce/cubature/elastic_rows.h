@@ -22,7 +22,7 @@ typedef struct su_force_part {
 } su_force_part;
 
 /* Enters the place and fills rows->basis, force, target for the candidate tets at random states, for the whole force;
- * blend and group are the caller's. Owned by rows, released by su_station_rows_free. */
+ * blend and group are the caller's. Owned by rows, released by su_station_rows_free, after errors too. */
 su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling,
                           const su_candidates *points, su_station_rows *rows, su_error *err);
 
@@ -36,9 +36,7 @@ su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t sam
 
 void su_station_rows_free(su_station_rows *rows);
 
-/* basis (vertex_count,3,r), owned by the caller: single precision of U (r,n,3) at the vertices that the points touch.
- */
-su_status su_rows_basis(int64_t r, int64_t n, const double *U, const su_candidates *points, float **basis,
-                        su_error *err);
+/* basis (vertex_count,3,r), owned by the caller: single precision of space->U at the vertices that the points touch. */
+su_status su_rows_basis(const su_pose_space *space, const su_candidates *points, float **basis, su_error *err);
 
 #endif

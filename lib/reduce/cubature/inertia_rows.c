@@ -19,8 +19,6 @@ void su_motion_free(su_motion *motion)
 typedef struct maker {
     const su_pose_space *space;
     const su_inertia_sampling *sampling;
-    const double *U;        /* (r,n,3) */
-    const double *rotation; /* (n,4) */
     const su_candidates *points;
     su_station_rows *rows;
     double *field; /* (n,3) mass times acceleration */
@@ -39,7 +37,7 @@ static void add_field(maker *make, double share)
         norm2 += mass[v] * su_dot3(make->field + 3 * v, make->field + 3 * v);
         for (int i = 0; i < 3; i++) make->field[3 * v + i] *= mass[v];
     }
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, make->U, (int)(3 * n), make->field, 1, 0, target,
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, space->U, (int)(3 * n), make->field, 1, 0, target,
                 1);
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
     length = fmax(sqrt(length), make->sampling->least_field * sqrt(norm2));
@@ -48,12 +46,9 @@ static void add_field(maker *make, double share)
     for (int64_t k = 0; k < r; k++) target[k] /= length;
     for (int64_t k = 0; k < make->points->count; k++) {
         int64_t v = make->points->point[k];
-        double R[9], own[3];
+        double own[3];
         memcpy(own, make->field + 3 * v, sizeof own);
-        if (make->sampling->turned_back) {
-            su_quaternion_matrix(make->rotation + 4 * v, R);
-            su_tmulv3(R, make->field + 3 * v, own);
-        }
+        if (make->sampling->turned_back) su_turn_back_vectors(1, space->rotation + 4 * v, own, own);
         for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(own[i] / length);
     }
     rows->samples++;
@@ -111,7 +106,7 @@ static void add_history(maker *make, const double *u, const su_motion *motion, i
     for (int64_t t = 0; motion && t < motion->turns; t++) {
         for (int64_t k = 0; k < n; k++) {
             double R[9], T[9], back[3];
-            su_quaternion_matrix(make->rotation + 4 * k, R);
+            su_quaternion_matrix(make->space->rotation + 4 * k, R);
             su_quaternion_matrix(motion->turn + 4 * (t * n + k), T);
             su_tmulv3(R, u + 3 * k, back);
             turned_less_itself(T, back, make->field + 3 * k);
@@ -127,15 +122,13 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
 {
     int64_t r = space->r, n = space->n, count = points->count, histories = sampling->states.samples;
     int64_t most = 3 + 9 + histories * (1 + (motion ? motion->turns : 0)) + (motion ? motion->accelerations : 0);
-    double *U = NULL, *rotation = NULL, *q = NULL, *field = NULL, *u = NULL;
+    double *q = NULL, *field = NULL, *u = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&U, 3 * r * n, "basis", err));
-    SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
-    SU_GO(SU_ALLOC(&field, 3 * n, "accelerations", err));
     SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(u, 3 * n), SU_WANT(q, (histories > 0 ? histories : 1) * r)));
-    SU_GO(SU_ALLOC_ALL("accelerations", err, SU_WANT(rows->force, most * count * 3), SU_WANT(rows->target, most * r)));
-    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
-    maker make = {space, sampling, U, rotation, points, rows, field};
+    SU_GO(SU_ALLOC_ALL("accelerations", err, SU_WANT(field, 3 * n), SU_WANT(rows->force, most * count * 3),
+                       SU_WANT(rows->target, most * r)));
+    SU_GO(su_pose_space_enter(space, place, err));
+    maker make = {space, sampling, points, rows, field};
     rows->samples = 0;
     add_rigid_fields(&make, place->rest, sampling->spin > 0);
     for (int64_t k = 0; motion && k < motion->accelerations; k++) {
@@ -145,14 +138,13 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     if (sampling->given)
         memcpy(q, sampling->given, (size_t)(histories * r) * sizeof *q);
     else if (histories > 0)
-        SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, err));
+        SU_GO(su_sample_states(space, place->rest, &sampling->states, q, err));
     for (int64_t k = 0; k < histories; k++) {
-        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), q + k * r, 1, 0, u, 1);
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, space->U, (int)(3 * n), q + k * r, 1, 0, u, 1);
         add_history(&make, u, motion, (int)(k % 3), sampling->spin);
     }
-    if (!sampling->turned_back) SU_GO(su_rows_basis(r, n, U, points, &rows->basis, err));
+    if (!sampling->turned_back) SU_GO(su_rows_basis(space, points, &rows->basis, err));
 done:
-    if (status != SU_OK) su_station_rows_free(rows);
-    free(U), free(rotation), free(q), free(field), free(u);
+    free(q), free(field), free(u);
     return status;
 }

@@ -37,7 +37,7 @@ typedef struct su_inertia_sampling {
  * for each turn T of the motion; the accelerations of the motion (NULL: none). Each is scaled to unit target, or to
  * least_field of its own mass norm where it is nearly orthogonal to the basis, and less where the turn T is below
  * least_turn of the largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out
- * (rows->samples). rows->basis is U of the place; not made where forces are turned back. */
+ * (rows->samples). rows->basis is U of the place; not made where forces are turned back. Released as elastic rows. */
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
                           const su_inertia_sampling *sampling, const su_candidates *points, su_station_rows *rows,
                           su_error *err);

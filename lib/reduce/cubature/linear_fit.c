@@ -18,23 +18,15 @@ typedef struct workspace {
     double *A, *B, *T;       /* (r,r) */
     double *l;               /* (r) */
     double *length, *sorted; /* (count) */
+    su_arena arena;          /* owns all of these */
 } workspace;
-
-static void workspace_free(workspace *w)
-{
-    free(w->L), free(w->state), free(w->lack), free(w->A), free(w->B), free(w->T), free(w->l), free(w->length);
-    free(w->sorted);
-}
 
 static su_status workspace_create(const su_linear_fit *fit, workspace *w, su_error *err)
 {
     int64_t square = fit->r * fit->r, states = fit->r * fit->count;
-    SU_TRY(SU_ALLOC(&w->L, square, "stiffness", err));
-    SU_TRY(SU_ALLOC_ALL("states", err, SU_WANT(w->state, states), SU_WANT(w->lack, states)));
-    SU_TRY(SU_ALLOC_ALL("stiffness", err, SU_WANT(w->A, square), SU_WANT(w->B, square), SU_WANT(w->T, square),
-                        SU_WANT(w->l, fit->r)));
-    SU_TRY(SU_ALLOC(&w->length, fit->count, "states", err));
-    return SU_ALLOC(&w->sorted, fit->count, "states", err);
+    return SU_TAKE_ALL(&w->arena, "states", err, SU_WANT(w->L, square), SU_WANT(w->state, states),
+                       SU_WANT(w->lack, states), SU_WANT(w->A, square), SU_WANT(w->B, square), SU_WANT(w->T, square),
+                       SU_WANT(w->l, fit->r), SU_WANT(w->length, fit->count), SU_WANT(w->sorted, fit->count));
 }
 
 /* The upper triangle as the lower one. */
@@ -119,11 +111,9 @@ su_status su_fit_linear_force(const su_linear_fit *fit, double *linear, su_linea
     SU_GO(workspace_create(fit, &w, err));
     memcpy(w.L, fit->stiffness, (size_t)(fit->r * fit->r) * sizeof *w.L);
     int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', r, w.L, r);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
-                         "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, r);
-        goto done;
-    }
+    if (info != 0)
+        SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                      "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, r));
     if (count == 0 || !weigh(fit, &w)) goto done;
     error->before = cblas_dnrm2(r * count, w.lack, 1);
     SU_GO(least_squares(fit, &w, err));
@@ -131,6 +121,6 @@ su_status su_fit_linear_force(const su_linear_fit *fit, double *linear, su_linea
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, r, count, r, -1, w.B, r, w.state, r, 1, w.lack, r);
     error->after = cblas_dnrm2(r * count, w.lack, 1);
 done:
-    workspace_free(&w);
+    su_arena_free(&w.arena);
     return status;
 }

@@ -19,15 +19,7 @@ void su_model_carry_meta(const json_t *fit, const json_t *basis, json_t *meta)
     carry(basis, sizeof of_basis / sizeof *of_basis, of_basis, meta);
 }
 
-/* Copies an optional array. */
-static su_status copy(su_file *file, void *to, int64_t count, size_t size, const void *from, su_error *err)
-{
-    if (!from) return SU_OK;
-    SU_TRY(su_file_allocate(file, to, count, size, "model", err));
-    memcpy(*(void **)to, from, (size_t)count * size);
-    return SU_OK;
-}
-#define COPY(to, count, from) SU_TRY(copy(&model->file, (void *)(to), count, sizeof **(to), from, err))
+#define COPY(to, count, from) SU_TRY(SU_FILE_COPY(&model->file, to, count, from, err))
 
 static su_status copy_mesh(const su_tet *tet, const su_poses *poses, su_model *model, su_error *err)
 {
@@ -69,8 +61,7 @@ static su_status copy_poses(const su_rig_space *rig, const su_fit *fit, const su
     return SU_OK;
 }
 
-/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive and it is not held.
- */
+/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive, unless held. */
 static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, su_model *model, su_error *err)
 {
     int64_t d = basis->d, n = basis->n, m = basis->m, r = basis->r, vertices = 0, entries = 0, mode = 0;
@@ -123,19 +114,15 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
     return SU_OK;
 }
 
-static su_status build_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, su_model *model,
-                             su_error *err)
+/* The model of a basis; elastic: NULL with one of no modes. */
+static su_status build(const su_tet *tet, const su_poses *poses, const su_fit *fit, const su_rig_space *rig,
+                       const su_basis *basis, const su_elastic *elastic, const su_cubature *cubature, su_model *model,
+                       su_error *err)
 {
-    const su_basis none = {.m = 1, .n = tet->n, .gram = (double[]){0}, .mode_region = (int32_t[]){0}};
-    const su_rig_space rig = su_rig_of_fit(fit);
-    int32_t place = 0;
-    double weight = 0;
-    const su_cubature nothing = {.tets = {.points = &place, .weights = &weight},
-                                 .vertices = {.points = &place, .weights = &weight}};
     SU_TRY(copy_mesh(tet, poses, model, err));
-    SU_TRY(copy_poses(&rig, fit, &none, model, err));
-    SU_TRY(make_blocks(&none, NULL, model, err));
-    return copy_cubature(fit, &nothing, model, err);
+    SU_TRY(copy_poses(rig, fit, basis, model, err));
+    SU_TRY(make_blocks(basis, elastic, model, err));
+    return copy_cubature(fit, cubature, model, err);
 }
 
 /* What is made is kept where all went well. */
@@ -147,8 +134,15 @@ static su_status finish(su_status status, su_model *model)
 
 su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, su_model *model, su_error *err)
 {
+    const su_basis none = {.m = 1, .n = tet->n, .gram = (double[]){0}, .mode_region = (int32_t[]){0}};
+    const su_rig_space rig = su_rig_of_fit(fit);
+    int32_t place = 0;
+    double weight = 0;
+    const su_point_set no_points = {.points = &place, .weights = &weight};
     *model = (su_model){0};
-    return finish(build_flesh(tet, poses, fit, model, err), model);
+    return finish(
+        build(tet, poses, fit, &rig, &none, NULL, &(su_cubature){.tets = no_points, .vertices = no_points}, model, err),
+        model);
 }
 
 /* Every tet with weight 1, one region without vertices. */
@@ -185,18 +179,10 @@ su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const s
     return finish(build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err), model);
 }
 
-static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
-                       su_error *err)
-{
-    SU_TRY(copy_mesh(space->tet, poses, model, err));
-    SU_TRY(copy_poses(&space->rig, space->fit, space->basis, model, err));
-    SU_TRY(make_blocks(space->basis, &space->elastic, model, err));
-    return copy_cubature(space->fit, cubature, model, err);
-}
-
 su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
                          su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    return finish(build(space, poses, cubature, model, err), model);
+    return finish(
+        build(space->tet, poses, space->fit, &space->rig, space->basis, &space->elastic, cubature, model, err), model);
 }

@@ -62,44 +62,26 @@ static bool force_at(evaluator *at, const su_shot *shot, int64_t frame, int64_t 
     return true;
 }
 
-/* The states of one shot. */
-static su_status forces_of(evaluator *at, const su_model *model, const su_basis *basis, int shot, const char *path,
-                           double *force, su_error *err)
-{
-    const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
-    int64_t r = basis->r;
-    su_anim anim = {0};
-    su_shot *played = NULL;
-    su_status status;
-    SU_GO(su_anim_load(path, &anim, err));
-    SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &played, NULL, err));
-    for (int64_t k = 0; k < basis->f; k++) {
-        if (basis->state_shot[k] != shot) continue;
-        if (basis->state_frame[k] >= anim.F) {
-            status = su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d", path,
-                             (long long)anim.F, basis->state_frame[k]);
-            goto done;
-        }
-        if (!force_at(at, played, basis->state_frame[k], k + 1, basis->state_q + k * r, force + k * r)) {
-            status = su_fail(err, SU_NUMERICS, "%s: the model's force at frame %d is not finite", path,
-                             basis->state_frame[k]);
-            goto done;
-        }
-    }
-done:
-    su_shot_free(played);
-    su_anim_free(&anim);
-    return status;
-}
-
 su_status su_model_forces(const su_model *model, const su_basis *basis, const su_shot_list *shots, double *force,
                           su_error *err)
 {
     evaluator at = {0};
+    su_open_shots open = {0};
     su_status status;
     SU_GO(evaluator_create(model, &at, err));
-    for (int k = 0; k < shots->count; k++) SU_GO(forces_of(&at, model, basis, k, shots->paths[k], force, err));
+    SU_GO(su_shots_open(shots, &open, err));
+    for (int64_t k = 0; k < basis->f; k++) {
+        int shot = basis->state_shot[k], frame = basis->state_frame[k];
+        if (shot < 0 || shot >= open.count) continue;
+        if (frame >= open.anim[shot].F)
+            SU_GO(su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d",
+                          shots->paths[shot], (long long)open.anim[shot].F, frame));
+        if (!force_at(&at, open.shot[shot], frame, k + 1, basis->state_q + k * basis->r, force + k * basis->r))
+            SU_GO(su_fail(err, SU_NUMERICS, "%s: the model's force at frame %d is not finite", shots->paths[shot],
+                          frame));
+    }
 done:
+    su_open_shots_free(&open);
     evaluator_free(&at);
     return status;
 }

@@ -2,7 +2,6 @@
 
 #include "core/file.h"
 #include "core/json_text.h"
-
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/cubature/linear_fit.h"
@@ -42,7 +41,7 @@ int64_t su_basis_region_modes(const su_basis *basis)
 static su_status compare_shots(const su_model_parts *parts, su_error *err)
 {
     const su_shot_list *shots = &parts->shots;
-    const json_t *names = json_object_get(parts->space->basis->file.meta, "shots");
+    const json_t *names = json_object_get(parts->training.space->basis->file.meta, "shots");
     int count = (int)json_array_size(names);
     if (count != shots->count)
         return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first",
@@ -59,26 +58,25 @@ static su_status compare_shots(const su_model_parts *parts, su_error *err)
 
 static su_status place_states(const su_model_parts *parts, su_model_training *out, su_error *err)
 {
-    su_pose_space *space = parts->space;
-    const su_chosen_states *chosen = &out->chosen;
+    su_pose_space *space = parts->training.space;
+    const su_shot_frames_list *places = &out->chosen.places;
     SU_TRY(compare_shots(parts, err));
     int count = parts->shots.count, own = (int)su_meta_number(space->basis->file.meta, "motions", count);
-    SU_TRY(su_choose_states(space->basis, own, space->diagonal, parts->plan, &out->chosen, err));
-    for (int64_t a = 0; a < chosen->places; a++)
-        if (chosen->shot[a] < 0 || chosen->shot[a] >= count)
-            return su_fail(err, SU_INPUT, "%s: a state of shot %d", parts->basis_path, chosen->shot[a]);
-    const su_shot_frames_list frames = {chosen->places, chosen->shot, chosen->frame};
-    return su_training_places_at(space, &parts->shots, parts->plan, &frames, &out->places, err);
+    SU_TRY(su_choose_states(space->basis, own, space->diagonal, parts->training.plan, &out->chosen, err));
+    for (int64_t a = 0; a < places->count; a++)
+        if (places->shot[a] < 0 || places->shot[a] >= count)
+            return su_fail(err, SU_INPUT, "%s: a state of shot %d", parts->basis_path, places->shot[a]);
+    return su_training_places_at(space, &parts->shots, parts->training.plan, places, &out->places, err);
 }
 
 su_status su_model_training_create(const su_model_parts *parts, su_model_training *out, su_error *err)
 {
-    const su_training_plan *plan = parts->plan;
+    const su_training_plan *plan = parts->training.plan;
     *out = (su_model_training){0};
-    if (su_basis_is_one(parts->space->basis)) return place_states(parts, out, err);
-    SU_TRY(su_training_places_create(parts->space, &parts->shots, plan, plan->frames, &out->places, err));
-    return su_training_places_create(parts->space, &parts->shots, plan, plan->vertex_frame_factor * plan->frames,
-                                     &out->moving, err);
+    if (su_basis_is_one(parts->training.space->basis)) return place_states(parts, out, err);
+    SU_TRY(su_training_places_create(parts->training.space, &parts->shots, plan, plan->frames, &out->places, err));
+    return su_training_places_create(parts->training.space, &parts->shots, plan,
+                                     plan->vertex_frame_factor * plan->frames, &out->moving, err);
 }
 
 /* ---- the model ---- */
@@ -96,7 +94,7 @@ static json_t *error_list(int64_t m, const su_error_pair *errors)
 static su_status fit_linear_force(const su_model_parts *parts, const su_model_training *training, double *linear,
                                   su_linear_fit_error *error, su_error *err)
 {
-    const su_basis *basis = parts->space->basis;
+    const su_basis *basis = parts->training.space->basis;
     int64_t size = basis->f * basis->r;
     double *lacking = NULL;
     su_status status;
@@ -108,9 +106,9 @@ static su_status fit_linear_force(const su_model_parts *parts, const su_model_tr
                                .stiffness = training->cubature.stiffness,
                                .q = basis->state_q,
                                .lacking = lacking,
-                               .least = parts->plan->least_motion,
-                               .prior = parts->plan->linear_prior,
-                               .most_taken = parts->plan->most_taken};
+                               .least = parts->training.plan->least_motion,
+                               .prior = parts->training.plan->linear_prior,
+                               .most_taken = parts->training.plan->most_taken};
     SU_GO(su_fit_linear_force(&fit, linear, error, err));
 done:
     free(lacking);
@@ -119,7 +117,7 @@ done:
 
 static su_status build(const su_model_parts *parts, const json_t *meta, su_model_training *training, su_error *err)
 {
-    const su_pose_space *space = parts->space;
+    const su_pose_space *space = parts->training.space;
     const su_cubature *set = &training->cubature;
     su_model_free(&training->model);
     SU_TRY(su_model_build(space, parts->poses, set, &training->model, err));
@@ -127,9 +125,9 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
     if (!own) return su_fail(err, SU_AGAIN, "out of memory");
     training->model.file.meta = own;
     su_model_carry_meta(space->fit->file.meta, space->basis->file.meta, own);
-    json_object_set_new(own, "sample_amplitude", json_real(parts->plan->amplitude));
+    json_object_set_new(own, "sample_amplitude", json_real(parts->training.plan->amplitude));
     json_object_set_new(own, "samples", json_integer(set->samples));
-    json_object_set_new(own, "seed", json_integer((json_int_t)parts->seed));
+    json_object_set_new(own, "seed", json_integer((json_int_t)parts->training.seed));
     json_object_set_new(own, "training_error",
                         set->linear ? json_real(set->tets.worst) : error_list(space->m, set->tets.errors));
     json_object_set_new(own, "training_error_inertia",
@@ -139,21 +137,22 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
 
 /* Holds the model against the first shot of its basis: with D as its tets leave it, and drawn to the forces of the
  * motion. The one that moves better stays. */
-static su_status judge(const su_model_parts *parts, const su_anim *anim, int threads, su_model_training *training,
-                       su_error *err)
+static su_status judge(const su_model_parts *parts, const su_anim *anim, su_model_training *training, su_error *err)
 {
     su_training_try *now = &training->tried[training->tries++];
-    const su_motion_reference played = {parts->space->basis, 0, anim, parts->shots.paths[0]};
+    const su_motion_reference played = {parts->training.space->basis, anim, parts->shots.paths[0]};
     int64_t size = training->model.r * training->model.r;
     double *own = training->cubature.linear, *linear = training->model.linear_stiffness;
     su_linear_fit_error forces;
     su_motion_error drawn;
     now->tets = training->cubature.tets.count;
     training->linear_error = (su_linear_fit_error){0};
-    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err));
+    SU_TRY(su_motion_check(&played, &training->model, parts->training.plan, parts->training.space->threads,
+                           &now->motion, err));
     SU_TRY(fit_linear_force(parts, training, linear, &forces, err));
     if (!(forces.before > 0)) return SU_OK;
-    SU_TRY(su_motion_check(&played, &training->model, parts->plan, threads, &drawn, err));
+    SU_TRY(
+        su_motion_check(&played, &training->model, parts->training.plan, parts->training.space->threads, &drawn, err));
     if (drawn.error < now->motion.error) {
         memcpy(own, linear, (size_t)size * sizeof *own);
         training->linear_error = forces, now->motion = drawn;
@@ -173,17 +172,17 @@ static bool in_contact(const su_basis *basis)
  * where motion does not tell, they are tried until forces are met to `error` of the plan: two flat sides that press
  * each other are states far from those that the few tets of a swing stand for. */
 static su_status train_by_motion(const su_model_parts *parts, const su_training *task, bool tets_given,
-                                 const json_t *meta, int threads, su_model_training *training, su_error *err)
+                                 const json_t *meta, su_model_training *training, su_error *err)
 {
     enum { MOST_ERROR = 1000000 }; /* so that the file holds a number where the model is lost */
-    const su_training_plan *plan = parts->plan;
-    const bool contact = in_contact(parts->space->basis);
+    const su_training_plan *plan = parts->training.plan;
+    const bool contact = in_contact(parts->training.space->basis);
     int64_t most = tets_given ? 0 : plan->retrainings < SU_MOST_RETRAININGS ? plan->retrainings : SU_MOST_RETRAININGS;
     double started = su_seconds();
     su_anim anim = {0};
     su_status status;
     SU_GO(su_anim_load(parts->shots.paths[0], &anim, err));
-    SU_GO(judge(parts, &anim, threads, training, err));
+    SU_GO(judge(parts, &anim, training, err));
     const su_motion_error *now = &training->tried[0].motion;
     while (training->tries <= most && (contact ? training->cubature.tets.worst > plan->error
                                                : now->error > plan->motion_bound && now->frames > 0)) {
@@ -191,7 +190,7 @@ static su_status train_by_motion(const su_model_parts *parts, const su_training 
         int64_t tets = (int64_t)(plan->tet_growth * (double)training->cubature.tets.count);
         SU_GO(su_cubature_train_tets(task, tets, &training->cubature, err));
         SU_GO(build(parts, meta, training, err));
-        SU_GO(judge(parts, &anim, threads, training, err));
+        SU_GO(judge(parts, &anim, training, err));
         now = &training->tried[training->tries - 1].motion;
         if (!contact && now->error > plan->worth * before->error) break;
     }
@@ -205,24 +204,20 @@ done:
 
 static su_training task_of(const su_model_parts *parts, const su_model_training *training)
 {
-    const bool one = training->chosen.places > 0;
-    return (su_training){.space = parts->space,
-                         .plan = parts->plan,
-                         .places = &training->places,
-                         .moving = one ? &training->places : &training->moving,
-                         .states = one ? &training->chosen.states : NULL,
-                         .seed = parts->seed,
-                         .memory = parts->memory,
-                         .progress = parts->progress};
+    const bool one = training->chosen.places.count > 0;
+    su_training task = parts->training;
+    task.places = &training->places, task.moving = one ? &training->places : &training->moving;
+    task.states = one ? &training->chosen.states : NULL;
+    return task;
 }
 
-su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, int threads,
-                         su_model_training *training, su_error *err)
+su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, su_model_training *training,
+                         su_error *err)
 {
     const su_training task = task_of(parts, training);
     SU_TRY(su_cubature_train(&task, &training->cubature, err));
     SU_TRY(build(parts, meta, training, err));
-    return task.states ? train_by_motion(parts, &task, tets_given, meta, threads, training, err) : SU_OK;
+    return task.states ? train_by_motion(parts, &task, tets_given, meta, training, err) : SU_OK;
 }
 
 /* ---- fresh samples ---- */
@@ -231,12 +226,12 @@ su_status su_model_check(const su_model_parts *parts, int64_t samples, const su_
                          su_fresh_errors errors[SU_FRESH_SIZES], su_error *err)
 {
     enum { MORE_FRAMES = 5 };
-    int64_t m = parts->space->m;
+    int64_t m = parts->training.space->m;
     su_model_training fresh = {0};
     su_error_pair *tets = NULL, *vertices = NULL;
     su_status status;
-    SU_GO(su_training_places_create(parts->space, &parts->shots, parts->plan, MORE_FRAMES * parts->plan->frames,
-                                    &fresh.places, err));
+    SU_GO(su_training_places_create(parts->training.space, &parts->shots, parts->training.plan,
+                                    MORE_FRAMES * parts->training.plan->frames, &fresh.places, err));
     SU_GO(SU_ALLOC_ALL("errors", err, SU_WANT(tets, fresh.places.count), SU_WANT(vertices, fresh.places.count)));
     const su_training task = task_of(parts, &fresh);
     for (int k = 0; k < SU_FRESH_SIZES; k++) {

@@ -11,14 +11,10 @@
 
 /* All that a model is made of. Borrowed. */
 typedef struct su_model_parts {
-    su_pose_space *space; /* of tet, fit and basis */
+    su_training training; /* all but places and states */
     const su_poses *poses;
     su_shot_list shots;
     const char *basis_path; /* for messages */
-    const su_training_plan *plan;
-    uint64_t seed;
-    int64_t memory; /* bytes that stored samples may take */
-    su_progress *progress;
 } su_model_parts;
 
 enum { SU_MOST_RETRAININGS = 8 };
@@ -55,8 +51,8 @@ su_status su_model_training_create(const su_model_parts *parts, su_model_trainin
  * and tets are trained anew, more of them, while it is too far off, that helps, and no number of them is given (plan).
  * tets_given: plan->tets is what somebody asked for. meta: borrowed; the model gets a copy of it and what it carries of
  * fit, basis and training. */
-su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, int threads,
-                         su_model_training *training, su_error *err);
+su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, su_model_training *training,
+                         su_error *err);
 
 void su_model_training_free(su_model_training *training);
 

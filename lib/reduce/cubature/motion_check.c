@@ -2,8 +2,8 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "core/order.h"
+#include "geometry/vector.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
@@ -25,19 +25,17 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
     return SU_OK;
 }
 
-static double size_of(int64_t r, const double *q, const double *other)
+static double apart(int64_t r, const double *a, const double *b)
 {
     double sum = 0;
-    for (int64_t i = 0; i < r; i++) sum += (q[i] - (other ? other[i] : 0)) * (q[i] - (other ? other[i] : 0));
+    for (int64_t i = 0; i < r; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
     return sqrt(sum);
 }
 
 /* What all stretches of a shot have in common. */
 typedef struct check {
+    const su_motion_reference *against;
     const su_model *model;
-    const su_basis *basis;
-    const su_anim *anim;
-    const char *path;
     const su_runtime_model *runtime;
     su_sim_settings settings;
     su_step_settings step;
@@ -59,16 +57,16 @@ static su_anim part_of(const su_anim *anim, int64_t first, int64_t count)
 static su_status check_stretch(const check *c, int64_t from, int64_t to, su_motion_error *counted, su_error *err)
 {
     const su_model *model = c->model;
-    const su_basis *basis = c->basis;
+    const su_basis *basis = c->against->basis;
     const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
-    su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
+    su_anim part = part_of(c->against->anim, start, (end < c->against->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};
     su_simulation *simulation = NULL;
     su_shot *played = NULL;
     su_sim sim = {0};
     su_status status;
-    SU_GO(su_shot_create(&part, c->path, &target, 0, NULL, &played, NULL, err));
+    SU_GO(su_shot_create(&part, c->against->path, &target, 0, NULL, &played, NULL, err));
     SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
     SU_GO(allocate(&part, r, model->m, &sim, err));
     status = su_simulation_run(simulation, part.F, &sim, &silent, err);
@@ -77,8 +75,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
         /* lost altogether: the worst of marks, not an error */
-        c->errors[k] =
-            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, DBL_MIN) : INFINITY;
+        c->errors[k] = status == SU_OK ? apart(r, here, there) / fmax(su_norm(r, there) + c->least, DBL_MIN) : INFINITY;
     }
     if (status == SU_NUMERICS) status = SU_OK;
 done:
@@ -89,29 +86,27 @@ done:
 }
 
 /* That share of the root mean square of the shot's states. */
-static double least_size(const su_basis *basis, int shot, double share)
+static double least_size(const su_basis *basis, double share)
 {
     double square = 0;
     int64_t count = 0;
     for (int64_t k = 0; k < basis->f; k++)
-        if (basis->state_shot[k] == shot)
-            square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
+        if (basis->state_shot[k] == 0) square += pow(su_norm(basis->r, basis->state_q + k * basis->r), 2), count++;
     return share * sqrt(square / fmax((double)count, 1));
 }
 
 /* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies
  * outside the shot. */
-static su_status find_stretches(const su_basis *basis, int shot, const su_anim *anim, const char *path, int64_t *first,
-                                int64_t *count, su_error *err)
+static su_status find_stretches(const su_motion_reference *against, int64_t *first, int64_t *count, su_error *err)
 {
+    const su_basis *basis = against->basis;
     *count = 0;
     for (int64_t k = 0; k < basis->f; k++) {
-        if (basis->state_shot[k] != shot || basis->state_start[k] < 0) continue;
-        if (basis->state_frame[k] >= anim->F || basis->state_start[k] >= basis->state_frame[k])
+        if (basis->state_shot[k] != 0 || basis->state_start[k] < 0) continue;
+        if (basis->state_frame[k] >= against->anim->F || basis->state_start[k] >= basis->state_frame[k])
             return su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d, played from %d",
-                           path, (long long)anim->F, basis->state_frame[k], basis->state_start[k]);
-        bool same = *count > 0 && basis->state_shot[k - 1] == shot &&
-                    basis->state_start[k - 1] == basis->state_start[k] &&
+                           against->path, (long long)against->anim->F, basis->state_frame[k], basis->state_start[k]);
+        bool same = *count > 0 && basis->state_shot[k - 1] == 0 && basis->state_start[k - 1] == basis->state_start[k] &&
                     basis->state_frame[k - 1] < basis->state_frame[k];
         if (!same) first[(*count)++] = k;
         first[*count] = k + 1; /* where the next begins, or later */
@@ -122,7 +117,7 @@ static su_status find_stretches(const su_basis *basis, int shot, const su_anim *
 /* Upper quartile over the states that were compared. */
 static void summarize(const check *c, su_motion_error *out)
 {
-    for (int64_t k = 0; k < c->basis->f; k++)
+    for (int64_t k = 0; k < c->against->basis->f; k++)
         if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
     su_sort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
@@ -133,29 +128,24 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
 {
     const su_basis *basis = against->basis;
     const su_anim *anim = against->anim;
-    const char *path = against->path;
-    int shot = against->shot;
-
     su_runtime_model runtime = {0};
-    check c = {.model = model,
-               .basis = basis,
-               .anim = anim,
-               .path = path,
+    check c = {.against = against,
+               .model = model,
                .runtime = &runtime,
                .settings = su_sim_defaults(),
                .step = {.stiffness = 1, .tolerance = SU_STEP_TOLERANCE},
-               .least = least_size(basis, shot, plan->least_motion)};
+               .least = least_size(basis, plan->least_motion)};
     int64_t *first = NULL, count;
     su_status status;
     *out = (su_motion_error){0};
     SU_GO(SU_ALLOC(&c.errors, basis->f, "errors", err));
     SU_GO(SU_ALLOC(&first, basis->f + 1, "stretches", err));
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
-    SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
+    SU_GO(find_stretches(against, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = (int)plan->played_substeps;
     SU_GO(su_sim_settings_resolve(&c.settings, su_meta_number(model->file.meta, "frequency", 0), anim->F, anim->times,
-                                  su_meta_number(anim->file.meta, "fps", 24), err));
+                                  su_meta_number(anim->file.meta, "fps", SU_FILM_FPS), err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
     SU_GO(su_runtime_model_create(model, SU_COROTATED, 0, NULL, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -163,17 +153,14 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
         su_motion_error counted = {0};
         su_error own = {0};
         int64_t end = first[k];
-        while (end < first[k + 1] && basis->state_shot[end] == shot &&
+        while (end < first[k + 1] && basis->state_shot[end] == 0 &&
                basis->state_start[end] == basis->state_start[first[k]])
             end++;
         su_status done = check_stretch(&c, first[k], end, &counted, &own);
 #pragma omp critical(su_motion_check)
         {
             out->halved += counted.halved, out->damped += counted.damped, out->failed += counted.failed;
-            if (done != SU_OK && status == SU_OK) {
-                status = done;
-                if (err) *err = own;
-            }
+            su_keep_first_error(&status, err, done, &own);
         }
     }
     if (status == SU_OK) summarize(&c, out);

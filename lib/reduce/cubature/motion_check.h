@@ -16,12 +16,11 @@ typedef struct su_motion_error {
     int64_t halved, damped, failed; /* steps of the reduced run */
 } su_motion_error;
 
-/* What a model is held against: the states of one shot of a basis. Borrowed. */
+/* What a model is held against: the states of the first shot of a basis. Borrowed. */
 typedef struct su_motion_reference {
     const su_basis *basis;
-    int shot; /* number in its meta `shots` */
-    const su_anim *anim;
-    const char *path; /* of anim, for messages */
+    const su_anim *anim; /* the first of its meta `shots` */
+    const char *path;    /* of anim, for messages */
 } su_motion_reference;
 
 /* Steps the model through the shot of the basis' states as they were played, and compares

@@ -14,13 +14,13 @@ static const double GROWTH = 0.125;
 typedef struct grown {
     int64_t rows, count, size, room;
     const double *a, *b;
-    int32_t *chosen; /* (size) */
+    int32_t *chosen; /* (count), `size` of them set, as of the two below */
     uint8_t *in;     /* (count) */
     double *norm;    /* (count) */
     double *along;   /* (count) */
     double *gram;    /* (room,room) */
-    double *right;   /* (room) */
-    double *x;       /* (room) */
+    double *right;   /* (count) */
+    double *x;       /* (count) */
     double *packed;  /* (size,size) */
     double *left;    /* (rows) b - sum x a */
 } grown;
@@ -35,13 +35,7 @@ static su_status make_room(grown *g, int64_t size, su_error *err)
 {
     if (size <= g->room) return SU_OK;
     int64_t room = 2 * size < g->count ? 2 * size : g->count;
-    double *gram, *packed, *right = realloc(g->right, (size_t)room * sizeof *right);
-    if (right) g->right = right;
-    double *x = realloc(g->x, (size_t)room * sizeof *x);
-    if (x) g->x = x;
-    int32_t *chosen = realloc(g->chosen, (size_t)room * sizeof *chosen);
-    if (chosen) g->chosen = chosen;
-    if (!right || !x || !chosen) return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)room);
+    double *gram, *packed;
     SU_TRY(SU_ALLOC(&gram, room * room, "contact pairs", err));
     for (int64_t i = 0; i < g->size; i++)
         memcpy(gram + i * room, g->gram + i * g->room, (size_t)g->size * sizeof *gram);
@@ -105,7 +99,7 @@ su_status su_pairs_select(const su_column_sum *of, double tolerance, double *wei
     *used = 0, *error = 0;
     if (!(size > 0)) return SU_OK;
     SU_GO(SU_ALLOC_ALL("contact pairs", err, SU_WANT(g.in, count), SU_WANT(g.norm, count), SU_WANT(g.along, count),
-                       SU_WANT(g.left, rows)));
+                       SU_WANT(g.left, rows), SU_WANT(g.chosen, count), SU_WANT(g.right, count), SU_WANT(g.x, count)));
     memcpy(g.left, b, (size_t)rows * sizeof *b);
     for (int64_t k = 0; k < count; k++) g.norm[k] = su_norm(rows, a + k * rows);
     *error = 1;

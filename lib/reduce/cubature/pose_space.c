@@ -34,6 +34,8 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     space->material = material, space->interpolation = interpolation;
     space->bases = (su_pose_bases){
         basis->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass, interpolation};
+    SU_GO(SU_ROOM(&space->U, 3 * space->r * space->n, "basis", err));
+    SU_GO(SU_ROOM(&space->rotation, 4 * space->n, "rotations", err));
 done:
     if (status != SU_OK) su_pose_space_free(space);
     return status;
@@ -43,6 +45,7 @@ void su_pose_space_free(su_pose_space *space)
 {
     if (space->tet) su_elastic_free(&space->elastic);
     su_rotation_field_free(space->field);
+    free(space->U), free(space->rotation);
     *space = (su_pose_space){0};
 }
 
@@ -100,17 +103,27 @@ static su_status blend_materials(su_pose_space *space, const su_place *place, su
     return SU_OK;
 }
 
-su_status su_pose_space_enter(su_pose_space *space, const su_place *place, double *U, double *rotation, su_error *err)
+su_status su_pose_space_enter(su_pose_space *space, const su_place *place, su_error *err)
 {
+    double *rotation = space->rotation;
     SU_TRY(blend_materials(space, place, err));
     su_rotation_field_evaluate(space->field, place->rest, rotation, space->threads);
     su_elastic_set_rest(&space->elastic, place->rest, space->smoothing.nodes > 0 ? rotation : NULL, space->threads);
     bool linear = space->bases.mode == SU_LINEAR;
-    su_interpolate_basis(&space->bases, linear ? place->w : place->b, rotation, U, space->threads);
+    su_interpolate_basis(&space->bases, linear ? place->w : place->b, rotation, space->U, space->threads);
     for (int64_t k = 0; k < space->r; k++)
         for (int64_t f = 0; f < space->tet->fixed_count; f++)
-            for (int i = 0; i < 3; i++) U[3 * (k * space->n + space->tet->fixed[f]) + i] = 0;
+            for (int i = 0; i < 3; i++) space->U[3 * (k * space->n + space->tet->fixed[f]) + i] = 0;
     return SU_OK;
+}
+
+su_status su_pose_space_enter_neutral(su_pose_space *space, su_error *err)
+{
+    su_place neutral;
+    SU_TRY(su_place_at_pose(space, 0, &neutral, err));
+    su_status status = su_pose_space_enter(space, &neutral, err);
+    su_place_free(&neutral);
+    return status;
 }
 
 /* How many threads `count` places are spread over: one where the flesh is so large that its factors and bases are not

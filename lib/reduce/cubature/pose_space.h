@@ -24,7 +24,9 @@ typedef struct su_pose_space {
     su_smoothing smoothing; /* of the field; with nodes the rest is turned */
     su_rotation_field *field;
     su_pose_bases bases;
-    double diagonal; /* of the neutral flesh's bounding box, m */
+    double *U, *rotation; /* (r,n,3), (n,4) of the place last entered: its basis in pose coordinates, exactly 0 at held
+                           * vertices, and the rotation field */
+    double diagonal;      /* of the neutral flesh's bounding box, m */
     su_material material;
     su_interpolation interpolation;
     int threads;
@@ -51,9 +53,10 @@ su_status su_place_create(const su_pose_space *space, int64_t pose, const double
 su_status su_place_at_pose(const su_pose_space *space, int64_t i, su_place *place, su_error *err);
 void su_place_free(su_place *place);
 
-/* Sets rest shape and blended materials (with w+) in space->elastic; U (r,n,3) in pose coordinates, rotation (n,4) the
- * field at the place. Held vertices of U are exactly 0. */
-su_status su_pose_space_enter(su_pose_space *space, const su_place *place, double *U, double *rotation, su_error *err);
+/* Sets rest shape and blended materials (with w+) in space->elastic, and space->U and rotation. */
+su_status su_pose_space_enter(su_pose_space *space, const su_place *place, su_error *err);
+/* Enters example pose 0. */
+su_status su_pose_space_enter_neutral(su_pose_space *space, su_error *err);
 
 /* Work at one of many places, in a pose space of the calling thread's own (which may be entered); worker: which of
  * them, from 0. */

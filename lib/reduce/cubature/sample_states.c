@@ -3,9 +3,9 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "geometry/mat3.h"
+#include "linalg/dense.h"
 #include "reduce/cubature/reduced_stiffness.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,23 +25,20 @@ static double largest_motion(int64_t n, const double *u)
     return sqrt(most);
 }
 
-void su_states_expand(const su_pose_space *space, const double *U, int64_t count, const double *q, double *u)
+void su_states_expand(const su_pose_space *space, int64_t count, const double *q, double *u)
 {
-    int64_t size = 3 * space->n;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)space->r, 1, q, (int)space->r, U,
-                (int)size, 0, u, (int)size);
+    su_multiply(count, 3 * space->n, space->r, q, space->U, u);
 }
 
 /* Scales the states to the wanted amplitude, then, where they are mixed, each by its factor. */
-static su_status scale_states(const su_pose_space *space, const double *U, const su_sampling *sampling, double *q,
-                              su_error *err)
+static su_status scale_states(const su_pose_space *space, const su_sampling *sampling, double *q, su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
     double *u, sum = 0;
     SU_TRY(SU_ALLOC(&u, SU_STATES_AT_ONCE * size, "sample states", err));
     for (int64_t from = 0; from < sampling->samples; from += SU_STATES_AT_ONCE) {
         int64_t count = sampling->samples - from < SU_STATES_AT_ONCE ? sampling->samples - from : SU_STATES_AT_ONCE;
-        su_states_expand(space, U, count, q + from * r, u);
+        su_states_expand(space, count, q + from * r, u);
         for (int64_t k = 0; k < count; k++) {
             double most = largest_motion(space->n, u + k * size);
             sum += most * most;
@@ -59,14 +56,14 @@ static su_status scale_states(const su_pose_space *space, const double *U, const
 
 /* Motions that resonate answer an error of their stiffness many times over, and random states of all motions hardly
  * show it. V (r,r) eigenvectors as rows; q (soft, r). */
-static su_status soft_states(const su_pose_space *space, const double *U, const su_sampling *sampling, const double *V,
-                             double *q, su_error *err)
+static su_status soft_states(const su_pose_space *space, const su_sampling *sampling, const double *V, double *q,
+                             su_error *err)
 {
     int64_t r = space->r;
     double *u;
     SU_TRY(SU_ALLOC(&u, 3 * space->n, "sample states", err));
     for (int64_t k = 0; k < sampling->soft; k++) {
-        su_states_expand(space, U, 1, V + k * r, u);
+        su_states_expand(space, 1, V + k * r, u);
         double most = largest_motion(space->n, u),
                size = most > 0 ? SOFT_SIZE * sampling->amplitude * space->diagonal / most : 0;
         for (int64_t j = 0; j < r; j++) q[k * r + j] = (k % 2 ? -size : size) * V[k * r + j];
@@ -75,14 +72,14 @@ static su_status soft_states(const su_pose_space *space, const double *U, const 
     return SU_OK;
 }
 
-su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
-                           double *q, su_error *err)
+su_status su_sample_states(su_pose_space *space, const double *rest, const su_sampling *sampling, double *q,
+                           su_error *err)
 {
     int64_t r = space->r;
     double *V = NULL, *l = NULL;
     su_status status;
     SU_GO(SU_ALLOC_ALL("sample states", err, SU_WANT(V, r * r), SU_WANT(l, r)));
-    SU_GO(su_ritz_pairs(space, U, rest, V, l, err));
+    SU_GO(su_ritz_pairs(space, rest, V, l, err));
     memset(q, 0, (size_t)(sampling->samples * r) * sizeof *q);
     su_random random = su_random_seed(sampling->seed, sampling->stream);
     for (int64_t k = 0; k < sampling->samples; k++)
@@ -90,8 +87,8 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
             double least = fmax(l[i], SU_LEAST_EIGENVALUE * l[r - 1]), z = su_random_normal(&random) / least;
             for (int64_t j = 0; j < r; j++) q[k * r + j] += z * V[i * r + j];
         }
-    SU_GO(scale_states(space, U, sampling, q, err));
-    if (sampling->soft) SU_GO(soft_states(space, U, sampling, V, q + sampling->samples * r, err));
+    SU_GO(scale_states(space, sampling, q, err));
+    if (sampling->soft) SU_GO(soft_states(space, sampling, V, q + sampling->samples * r, err));
 done:
     free(V), free(l);
     return status;

@@ -21,11 +21,11 @@ typedef struct su_sampling {
     double soft_weight; /* their rows count this much more */
 } su_sampling;
 
-/* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples + soft,r). */
-su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
-                           double *q, su_error *err);
+/* At the place that was entered, of the shape `rest` (n,3); q (samples + soft,r). */
+su_status su_sample_states(su_pose_space *space, const double *rest, const su_sampling *sampling, double *q,
+                           su_error *err);
 
-/* u (count, 3n) = q U for `count` states q (count,r). */
-void su_states_expand(const su_pose_space *space, const double *U, int64_t count, const double *q, double *u);
+/* u (count, 3n) = q U for `count` states q (count,r) there. */
+void su_states_expand(const su_pose_space *space, int64_t count, const double *q, double *u);
 
 #endif

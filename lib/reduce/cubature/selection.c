@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void su_selection_free(su_selection *selection)
+void su_point_set_free(su_point_set *set)
 {
-    free(selection->chosen), free(selection->weights), free(selection->errors);
-    *selection = (su_selection){0};
+    free(set->points), free(set->weights), free(set->errors);
+    *set = (su_point_set){0};
 }
 
 /* A set under construction: members are slots of the pool. */
@@ -28,6 +28,11 @@ typedef struct trial {
     double error;    /* worst over stations, rms */
 } trial;
 
+typedef struct scored {
+    double score;
+    int32_t candidate; /* or a member */
+} scored;
+
 typedef struct search {
     const su_fit_problem *problem;
     const su_fit_settings *settings;
@@ -36,18 +41,14 @@ typedef struct search {
     trial now, best, good;
     double *residual_gradient; /* (stations, candidates) */
     double *norm2;             /* (stations, candidates) squared lengths of columns */
-    double *score;             /* (candidates) */
+    double *score;             /* (candidates), or losses of members */
+    scored *list;              /* (candidates) scratch: what is sorted */
     int32_t *order;
     unsigned char *taken;  /* (vertices) corners of this round's new candidates */
     unsigned char *member; /* (candidates) */
     su_error_pair *errors; /* (stations) */
+    su_arena arena;        /* owns all arrays, those of the trials too */
 } search;
-
-static su_status trial_create(trial *t, int64_t limit, int64_t groups, su_error *err)
-{
-    SU_TRY(SU_ALLOC(&t->slot, limit, "cubature set", err));
-    return SU_ALLOC(&t->weights, groups * limit, "cubature set", err);
-}
 
 static void trial_copy(const search *s, trial *to, const trial *from)
 {
@@ -60,10 +61,7 @@ static void trial_copy(const search *s, trial *to, const trial *from)
 static void search_free(search *s)
 {
     su_pool_free(&s->pool);
-    trial *trials[] = {&s->now, &s->best, &s->good};
-    for (int k = 0; k < 3; k++) free(trials[k]->slot), free(trials[k]->weights);
-    free(s->residual_gradient), free(s->norm2), free(s->score), free(s->order), free(s->taken), free(s->member),
-        free(s->errors);
+    su_arena_free(&s->arena);
 }
 
 /* Beyond a dozen members a mode a bound is out of reach for other reasons (a bar whose shot has ten directions: 1,306
@@ -78,15 +76,16 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     int64_t most = MEMBERS_A_MODE * problem->r + MEMBERS_AT_LEAST;
     if (settings->count == 0 && s->limit > most) s->limit = most;
     if (s->limit > MOST_MEMBERS) s->limit = MOST_MEMBERS;
-    SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
-    SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
-    SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
-    SU_TRY(SU_ALLOC_ALL("cubature gradients", err,
-                        SU_WANT(s->residual_gradient, problem->station_count * problem->points->count),
-                        SU_WANT(s->norm2, problem->station_count * problem->points->count),
-                        SU_WANT(s->score, problem->points->count), SU_WANT(s->order, problem->points->count),
-                        SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, problem->points->count)));
-    SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
+    trial *trials[] = {&s->now, &s->best, &s->good};
+    for (int k = 0; k < 3; k++)
+        SU_TRY(SU_TAKE_ALL(&s->arena, "cubature set", err, SU_WANT(trials[k]->slot, s->limit),
+                           SU_WANT(trials[k]->weights, problem->groups * s->limit)));
+    int64_t stations = problem->station_count, candidates = problem->points->count;
+    SU_TRY(SU_TAKE_ALL(&s->arena, "cubature gradients", err, SU_WANT(s->residual_gradient, stations * candidates),
+                       SU_WANT(s->norm2, stations * candidates), SU_WANT(s->score, candidates),
+                       SU_WANT(s->list, candidates), SU_WANT(s->order, candidates),
+                       SU_WANT(s->taken, problem->points->vertex_count), SU_WANT(s->member, candidates),
+                       SU_WANT(s->errors, stations)));
     return su_pool_create(&s->pool, problem, settings->threads, err);
 }
 
@@ -94,17 +93,37 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
 
 /* What must come below the bound: the rms error at each example pose, and over all stations together that are no
  * guides. */
-static double worst_error(const search *s)
+static double worst_error(const su_fit_problem *problem, const su_error_pair *errors)
 {
     double worst = 0, sum = 0;
     int64_t count = 0;
-    for (int64_t a = 0; a < s->problem->station_count; a++) {
-        const su_station_rows *station = &s->problem->stations[a];
+    for (int64_t a = 0; a < problem->station_count; a++) {
+        const su_station_rows *station = &problem->stations[a];
         if (station->guide) continue;
-        if (station->group >= 0) worst = fmax(worst, s->errors[a].rms);
-        sum += s->errors[a].rms * s->errors[a].rms, count++;
+        if (station->group >= 0) worst = fmax(worst, errors[a].rms);
+        sum += errors[a].rms * errors[a].rms, count++;
     }
     return fmax(worst, sqrt(sum / (double)(count > 0 ? count : 1)));
+}
+
+/* Member k of s->now leaves; close_gaps() behind the last of them. */
+static void drop_member(search *s, int64_t k)
+{
+    s->member[s->pool.candidate[s->now.slot[k]]] = 0;
+    s->now.slot[k] = -1;
+}
+
+static void close_gaps(search *s)
+{
+    trial *t = &s->now;
+    int64_t kept = 0;
+    for (int64_t k = 0; k < t->count; k++) {
+        if (t->slot[k] < 0) continue;
+        t->slot[kept] = t->slot[k];
+        for (int64_t i = 0; i < s->problem->groups; i++) t->weights[i * s->limit + kept] = t->weights[i * s->limit + k];
+        kept++;
+    }
+    t->count = kept;
 }
 
 /* Weights of s->now by NNLS from where they stand, then its error; members without weight at any pose leave. */
@@ -112,29 +131,17 @@ static su_status refit(search *s, int sweeps, su_error *err)
 {
     trial *t = &s->now;
     SU_TRY(su_pool_fit(&s->pool, t->count, t->slot, s->limit, t->weights, sweeps, s->errors, err));
-    int64_t groups = s->problem->groups, kept = 0;
     for (int64_t k = 0; k < t->count; k++) {
         bool used = false;
-        for (int64_t i = 0; i < groups; i++) used = used || t->weights[i * s->limit + k] > 0;
-        if (!used) {
-            s->member[s->pool.candidate[t->slot[k]]] = 0;
-            continue;
-        }
-        t->slot[kept] = t->slot[k];
-        for (int64_t i = 0; i < groups; i++) t->weights[i * s->limit + kept] = t->weights[i * s->limit + k];
-        kept++;
+        for (int64_t i = 0; i < s->problem->groups; i++) used = used || t->weights[i * s->limit + k] > 0;
+        if (!used) drop_member(s, k);
     }
-    t->count = kept;
-    t->error = worst_error(s);
+    close_gaps(s);
+    t->error = worst_error(s->problem, s->errors);
     return SU_OK;
 }
 
 /* ---- one round ---- */
-
-typedef struct scored {
-    double score;
-    int32_t candidate;
-} scored;
 
 static int by_score(const void *a, const void *b)
 {
@@ -143,8 +150,7 @@ static int by_score(const void *a, const void *b)
     return (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
-/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd.
- */
+/* Squared column length over the largest one's below which a candidate is not considered: its weight is absurd. */
 #define SHORTEST 1e-8
 
 static double column_length2(const search *s, int64_t e)
@@ -177,7 +183,7 @@ static void score_candidates(search *s)
     }
 }
 
-/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say nearly the same.
+/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say about the same.
  */
 static su_status add_candidates(search *s, int64_t count, int64_t *added, su_error *err)
 {
@@ -188,8 +194,7 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
     SU_TRY(su_pool_residual(&s->pool, s->now.count, s->now.slot, s->limit, s->now.weights, s->errors, err));
     SU_TRY(su_pool_gradient(&s->pool, s->residual_gradient, err));
     score_candidates(s);
-    scored *list;
-    SU_TRY(SU_ALLOC(&list, p->points->count, "cubature candidates", err));
+    scored *list = s->list;
     int64_t listed = 0;
     for (int64_t e = 0; e < p->points->count; e++)
         if (s->score[e] > 0) list[listed++] = (scored){s->score[e], (int32_t)e};
@@ -205,7 +210,6 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
         for (int c = 0; c < kind; c++) s->taken[corner[c]] = 1;
         s->order[found++] = list[k].candidate;
     }
-    free(list);
     const trial *trials[] = {&s->now, &s->best, &s->good};
     for (int k = 0; k < 3; k++) su_pool_keep(&s->pool, k == 0, trials[k]->count, trials[k]->slot);
     SU_TRY(su_pool_add(&s->pool, found, s->order, s->now.slot + s->now.count, err));
@@ -223,35 +227,18 @@ static su_status drop_members(search *s, int64_t count, su_error *err)
 {
     trial *t = &s->now;
     if (t->count <= count) return SU_OK;
-    double *loss;
-    scored *list = NULL;
-    SU_TRY(SU_ALLOC(&loss, t->count, "cubature set", err));
-    su_status status;
-    SU_GO(SU_ALLOC(&list, t->count, "cubature set", err));
-    SU_GO(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, loss, err));
-    for (int64_t k = 0; k < t->count; k++) list[k] = (scored){loss[k], (int32_t)k};
-    su_sort(list, (size_t)t->count, sizeof *list, by_score);
-    for (int64_t k = count; k < t->count; k++) {
-        s->member[s->pool.candidate[t->slot[list[k].candidate]]] = 0;
-        t->slot[list[k].candidate] = -1;
-    }
-    int64_t kept = 0;
-    for (int64_t k = 0; k < t->count; k++) {
-        if (t->slot[k] < 0) continue;
-        t->slot[kept] = t->slot[k];
-        for (int64_t i = 0; i < s->problem->groups; i++) t->weights[i * s->limit + kept] = t->weights[i * s->limit + k];
-        kept++;
-    }
-    t->count = kept;
-done:
-    free(loss), free(list);
-    return status;
+    SU_TRY(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, s->score, err));
+    for (int64_t k = 0; k < t->count; k++) s->list[k] = (scored){s->score[k], (int32_t)k};
+    su_sort(s->list, (size_t)t->count, sizeof *s->list, by_score);
+    for (int64_t k = count; k < t->count; k++) drop_member(s, s->list[k].candidate);
+    close_gaps(s);
+    return SU_OK;
 }
 
-static void note_curve(search *s, su_selection *out)
+static void note_curve(const search *s, su_point_set *out)
 {
-    int limit = (int)(sizeof out->curve / sizeof *out->curve);
-    if (out->curve_count < limit) out->curve[out->curve_count++] = (su_fit_curve_point){s->now.count, s->now.error};
+    if (out->curve_count < SU_CURVE_POINTS)
+        out->curve[out->curve_count++] = (su_fit_curve_point){s->now.count, s->now.error};
 }
 
 static void restore(search *s, const trial *from)
@@ -295,7 +282,7 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
 
 /* Adds candidates up to `size`, or until the error is below `error` where that is > 0. Weights leave members again:
  * where as many leave as come, and no less is lacking for it, the set is as large as it gets. */
-static su_status grow(search *s, int64_t size, double error, su_selection *out, su_error *err)
+static su_status grow(search *s, int64_t size, double error, su_point_set *out, su_error *err)
 {
     int64_t added;
     double least = s->now.error;
@@ -341,45 +328,29 @@ static su_status shrink(search *s, double error, su_error *err)
 
 /* ---- results ---- */
 
-static int by_candidate(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (x[0] > y[0]) - (x[0] < y[0]);
-}
-
-static su_status hand_over(search *s, su_selection *out, su_error *err)
+static su_status hand_over(search *s, su_point_set *out, su_error *err)
 {
     const su_fit_problem *p = s->problem;
-    trial *t = &s->now;
-    int64_t(*order)[2];
-    SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
-    for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
-    su_sort(order, (size_t)t->count, sizeof *order, by_candidate);
-    su_status exact = su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, s->errors, err);
-    if (exact != SU_OK) {
-        free(order);
-        return exact;
+    const trial *t = &s->now;
+    SU_TRY(SU_ALLOC_ALL("cubature set", err, SU_WANT(out->points, t->count),
+                        SU_WANT(out->weights, p->groups * t->count), SU_WANT(out->errors, p->station_count)));
+    SU_TRY(su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, out->errors, err));
+    for (int64_t k = 0; k < t->count; k++) /* ascending candidates: the lowest number scores best */
+        s->list[k] = (scored){-(double)s->pool.candidate[t->slot[k]], (int32_t)k};
+    su_sort(s->list, (size_t)t->count, sizeof *s->list, by_score);
+    for (int64_t k = 0; k < t->count; k++) {
+        int64_t from = s->list[k].candidate;
+        out->points[k] = p->points->point[s->pool.candidate[t->slot[from]]];
+        for (int64_t i = 0; i < p->groups; i++) out->weights[i * t->count + k] = t->weights[i * s->limit + from];
     }
-    t->error = worst_error(s);
-    out->count = t->count;
-    out->worst = t->error;
-    su_status status = SU_ALLOC(&out->chosen, t->count, "cubature set", err);
-    if (status == SU_OK) status = SU_ALLOC(&out->weights, p->groups * t->count, "cubature set", err);
-    if (status == SU_OK) status = SU_ALLOC(&out->errors, p->station_count, "cubature errors", err);
-    for (int64_t k = 0; status == SU_OK && k < t->count; k++) {
-        out->chosen[k] = (int32_t)order[k][0];
-        for (int64_t i = 0; i < p->groups; i++) out->weights[i * t->count + k] = t->weights[i * s->limit + order[k][1]];
-    }
-    if (status == SU_OK) memcpy(out->errors, s->errors, (size_t)p->station_count * sizeof *out->errors);
-    free(order);
-    return status;
+    out->count = t->count, out->candidates = p->points->count, out->worst = worst_error(p, out->errors);
+    return SU_OK;
 }
 
-su_status su_select_points(const su_fit_problem *problem, const su_fit_settings *settings, su_selection *out,
+su_status su_select_points(const su_fit_problem *problem, const su_fit_settings *settings, su_point_set *out,
                            su_error *err)
 {
     search s;
-    *out = (su_selection){0};
     su_status status;
     SU_GO(search_create(&s, problem, settings, err));
     SU_GO(su_column_norms(problem, settings->threads, s.norm2, err));
@@ -397,7 +368,7 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
     SU_GO(hand_over(&s, out, err));
 done:
     search_free(&s);
-    if (status != SU_OK) su_selection_free(out);
+    if (status != SU_OK) su_point_set_free(out);
     return status;
 }
 

@@ -25,23 +25,26 @@ typedef struct su_fit_curve_point {
     double error;
 } su_fit_curve_point;
 
-typedef struct su_selection {
-    int64_t count;
-    int32_t *chosen;                           /* (count) candidates, ascending */
+/* Tets or vertices with weights. Owned. */
+typedef struct su_point_set {
+    int64_t count, candidates;
+    int32_t *points;                           /* (count) ascending, into the mesh */
     double *weights;                           /* (groups, count) */
     su_error_pair *errors;                     /* (stations) training errors */
     double worst;                              /* the error that is held below settings.error */
     su_fit_curve_point curve[SU_CURVE_POINTS]; /* error against size while growing */
     int curve_count;
-} su_selection;
+    double seconds_rows, seconds_choice; /* what training took, the caller's */
+} su_point_set;
 
 /* Grows a set by the candidates that promise most, fits all weights, exchanges weak members, and, for an error bound,
- * shrinks it again as far as the bound holds. Deterministic, the same for any number of threads. */
-su_status su_select_points(const su_fit_problem *problem, const su_fit_settings *settings, su_selection *out,
+ * shrinks it again as far as the bound holds. Deterministic, the same for any number of threads. out holds zeros but
+ * for its times. */
+su_status su_select_points(const su_fit_problem *problem, const su_fit_settings *settings, su_point_set *out,
                            su_error *err);
-void su_selection_free(su_selection *selection);
+void su_point_set_free(su_point_set *set);
 
-/* Errors of given weights on a problem, for samples that nobody trained on. errors (stations). */
+/* Errors of given weights of candidates on a problem, for samples that nobody trained on. errors (stations). */
 su_status su_fit_errors(const su_fit_problem *problem, int64_t count, const int32_t *chosen, const double *weights,
                         int threads, su_error_pair *errors, su_error *err);
 

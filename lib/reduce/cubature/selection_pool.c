@@ -8,10 +8,11 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT = 64, ROWS = 512 }; /* samples a work unit; rows a single-precision sum */
+enum { UNIT = 64 }; /* samples a work unit */
 
 static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
 
@@ -24,36 +25,28 @@ static const su_columns *columns_of(const su_pool *pool)
 
 static int64_t column_size(const su_pool *pool, int64_t a) { return columns_of(pool)->size(pool->problem, a); }
 
-static void normal_free(su_pool_normal *n);
-
 void su_pool_free(su_pool *pool)
 {
     if (!pool->problem) return;
-    for (int64_t a = 0; a < pool->problem->station_count; a++) {
-        if (pool->columns) free(pool->columns[a]);
-        if (pool->gram) free(pool->gram[a]);
-        if (pool->dot) free(pool->dot[a]);
-        if (pool->residual) free(pool->residual[a]);
+    for (int64_t a = 0; pool->stations && a < pool->problem->station_count; a++) {
+        su_pool_station *of = &pool->stations[a];
+        free(of->columns), free(of->gram), free(of->dot), free(of->residual);
     }
-    free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual);
-    free(pool->candidate), free(pool->slot_of), free(pool->kept), free(pool->target2);
-    normal_free(&pool->normal);
+    free(pool->stations), free(pool->candidate), free(pool->slot_of), free(pool->kept);
+    su_arena_free(&pool->normal.arena);
     *pool = (su_pool){0};
 }
 
 su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threads, su_error *err)
 {
     *pool = (su_pool){.problem = problem, .threads = threads};
-    int64_t stations = problem->station_count;
-    SU_TRY(SU_ALLOC_ALL("cubature columns", err, SU_WANT(pool->columns, stations), SU_WANT(pool->gram, stations),
-                        SU_WANT(pool->dot, stations), SU_WANT(pool->residual, stations),
+    SU_TRY(SU_ALLOC_ALL("cubature columns", err, SU_WANT(pool->stations, problem->station_count),
                         SU_WANT(pool->slot_of, problem->points->count)));
     for (int64_t e = 0; e < problem->points->count; e++) pool->slot_of[e] = -1;
-    SU_TRY(SU_ALLOC(&pool->target2, stations, "cubature columns", err));
-    for (int64_t a = 0; a < stations; a++) {
+    for (int64_t a = 0; a < problem->station_count; a++) {
         const double *target = problem->stations[a].target;
-        SU_TRY(SU_ALLOC(&pool->residual[a], rows_of(pool, a), "cubature rows", err));
-        for (int64_t k = 0; k < rows_of(pool, a); k++) pool->target2[a] += target[k] * target[k];
+        SU_TRY(SU_ALLOC(&pool->stations[a].residual, rows_of(pool, a), "cubature rows", err));
+        pool->stations[a].target2 = su_dot(rows_of(pool, a), target, target);
     }
     return SU_OK;
 }
@@ -84,14 +77,14 @@ static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
     SU_TRY(resize(&pool->kept, old, capacity, 1, err));
     for (int64_t a = 0; a < pool->problem->station_count; a++) {
         int64_t length = column_size(pool, a);
+        su_pool_station *of = &pool->stations[a];
         double *gram;
-        SU_TRY(resize(&pool->columns[a], old * length, capacity * length, sizeof(float), err));
-        SU_TRY(resize(&pool->dot[a], old, capacity, sizeof(double), err));
+        SU_TRY(resize(&of->columns, old * length, capacity * length, sizeof *of->columns, err));
+        SU_TRY(resize(&of->dot, old, capacity, sizeof *of->dot, err));
         SU_TRY(SU_ALLOC(&gram, capacity * capacity, "cubature columns", err));
-        for (int64_t k = 0; k < old; k++)
-            memcpy(gram + k * capacity, pool->gram[a] + k * old, (size_t)old * sizeof *gram);
-        free(pool->gram[a]);
-        pool->gram[a] = gram;
+        for (int64_t k = 0; k < old; k++) memcpy(gram + k * capacity, of->gram + k * old, (size_t)old * sizeof *gram);
+        free(of->gram);
+        of->gram = gram;
     }
     for (int64_t k = old; k < capacity; k++) pool->candidate[k] = -1;
     pool->capacity = capacity;
@@ -105,7 +98,7 @@ static su_status fill_columns(su_pool *pool, int64_t count, const int32_t *candi
     float *fresh = malloc((size_t)(count * length) * sizeof *fresh);
     su_status status = fresh ? columns_of(pool)->make(pool->problem, a, count, candidate, fresh) : SU_AGAIN;
     for (int64_t k = 0; k < count && status == SU_OK; k++)
-        memcpy(pool->columns[a] + slot[k] * length, fresh + k * length, (size_t)length * sizeof *fresh);
+        memcpy(pool->stations[a].columns + slot[k] * length, fresh + k * length, (size_t)length * sizeof *fresh);
     free(fresh);
     return status;
 }
@@ -119,12 +112,12 @@ static su_status fill_products(su_pool *pool, int64_t count, const int64_t *slot
     su_status status = some && gram ? SU_OK : SU_AGAIN;
     if (status == SU_OK) {
         for (int64_t k = 0; k < count; k++)
-            memcpy(some + k * length, pool->columns[a] + slot[k] * length, (size_t)length * sizeof *some);
-        status = columns_of(pool)->products(pool->problem, a, count, some, size, pool->columns[a], gram, dot);
+            memcpy(some + k * length, pool->stations[a].columns + slot[k] * length, (size_t)length * sizeof *some);
+        status = columns_of(pool)->products(pool->problem, a, count, some, size, pool->stations[a].columns, gram, dot);
     }
     for (int64_t k = 0; k < count && status == SU_OK; k++) {
-        memcpy(pool->gram[a] + slot[k] * pool->capacity, gram + k * size, (size_t)size * sizeof *gram);
-        pool->dot[a][slot[k]] = dot[k];
+        memcpy(pool->stations[a].gram + slot[k] * pool->capacity, gram + k * size, (size_t)size * sizeof *gram);
+        pool->stations[a].dot[slot[k]] = dot[k];
     }
     free(some), free(gram);
     return status;
@@ -138,42 +131,32 @@ static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candida
     const int64_t few = of_vertices(pool) ? VERTICES_AT_ONCE : TETS_AT_ONCE, stations = pool->problem->station_count,
                   parts = (count + few - 1) / few, capacity = pool->capacity;
     int failed = 0;
-#pragma omp parallel num_threads(pool->threads)
-    {
-#pragma omp for schedule(dynamic)
-        for (int64_t part = 0; part < stations * parts; part++) {
-            int64_t first = part % parts * few, more = count - first < few ? count - first : few;
-            if (fill_columns(pool, more, candidate + first, slot + first, part / parts) != SU_OK) {
-#pragma omp atomic write
-                failed = 1;
-            }
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t part = 0; part < stations * parts; part++) {
-            int64_t first = part % parts * few, more = count - first < few ? count - first : few;
-            if (fill_products(pool, more, slot + first, part / parts) != SU_OK) {
-#pragma omp atomic write
-                failed = 1;
-            }
-        }
-#pragma omp for schedule(static)
-        for (int64_t a = 0; a < stations; a++)
-            for (int64_t k = 0; k < count; k++)
-                for (int64_t l = 0; l < pool->size; l++)
-                    pool->gram[a][l * capacity + slot[k]] = pool->gram[a][slot[k] * capacity + l];
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic) reduction(|| : failed)
+    for (int64_t part = 0; part < stations * parts; part++) {
+        int64_t first = part % parts * few, more = count - first < few ? count - first : few;
+        failed = failed || fill_columns(pool, more, candidate + first, slot + first, part / parts) != SU_OK;
+    }
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic) reduction(|| : failed)
+    for (int64_t part = 0; part < stations * parts; part++) {
+        int64_t first = part % parts * few, more = count - first < few ? count - first : few;
+        failed = failed || fill_products(pool, more, slot + first, part / parts) != SU_OK;
+    }
+#pragma omp parallel for num_threads(pool->threads) schedule(static)
+    for (int64_t a = 0; a < stations; a++) {
+        double *gram = pool->stations[a].gram;
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t l = 0; l < pool->size; l++) gram[l * capacity + slot[k]] = gram[slot[k] * capacity + l];
     }
     return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
 }
 
 su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err)
 {
-    int64_t fresh = 0, next = 0, *new_slot;
+    int64_t fresh = 0, next = 0, unused = 0, *new_slot = NULL;
     int32_t *new_candidate = NULL;
-    if (count == 0) return SU_OK;
-    SU_TRY(SU_ALLOC(&new_slot, count, "cubature columns", err));
     su_status status;
-    SU_GO(SU_ALLOC(&new_candidate, count, "cubature columns", err));
-    int64_t unused = 0;
+    if (count == 0) return SU_OK;
+    SU_GO(SU_ALLOC_ALL("cubature columns", err, SU_WANT(new_slot, count), SU_WANT(new_candidate, count)));
     for (int64_t k = 0; k < pool->size; k++) unused += !pool->kept[k];
     bool reuse = unused > count + 2 * (pool->size - unused);
     SU_GO(grow_pool(pool, pool->size + count, err));
@@ -208,12 +191,6 @@ done:
  * of its own, tenfold until there is a factor. */
 static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
 
-static void normal_free(su_pool_normal *n)
-{
-    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->group), free(n->h), free(n->x), free(n->y);
-    *n = (su_pool_normal){0};
-}
-
 /* Gathers the part of the pool that a set needs, in workspace that only grows: without that, most of the time would go
  * into fresh pages. */
 static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot, su_error *err)
@@ -221,11 +198,12 @@ static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot
     su_pool_normal *n = &pool->normal;
     int64_t stations = pool->problem->station_count, groups = pool->problem->groups;
     if (count > n->capacity) {
-        normal_free(n);
+        su_arena_free(&n->arena);
+        *n = (su_pool_normal){0};
         int64_t c = count + count / 2;
-        SU_TRY(SU_ALLOC_ALL("cubature weights", err, SU_WANT(n->gram, stations * c * c),
-                            SU_WANT(n->target, stations * c), SU_WANT(n->v, stations * c), SU_WANT(n->G, c * c),
-                            SU_WANT(n->group, groups * c * c), SU_WANT(n->h, c), SU_WANT(n->x, c), SU_WANT(n->y, c)));
+        SU_TRY(SU_TAKE_ALL(&n->arena, "cubature weights", err, SU_WANT(n->gram, stations * c * c),
+                           SU_WANT(n->target, stations * c), SU_WANT(n->v, stations * c), SU_WANT(n->G, c * c),
+                           SU_WANT(n->group, groups * c * c), SU_WANT(n->h, c), SU_WANT(n->x, c), SU_WANT(n->y, c)));
         n->capacity = c;
     }
     n->count = count;
@@ -235,10 +213,10 @@ static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot
         for (int64_t a = 0; a < stations; a++) {
             double scale = pool->problem->stations[a].importance;
             for (int64_t k = 0; k < count; k++) {
-                const double *row = pool->gram[a] + slot[k] * pool->capacity;
+                const double *row = pool->stations[a].gram + slot[k] * pool->capacity;
                 double *to = n->gram + (a * count + k) * count;
                 for (int64_t l = 0; l < count; l++) to[l] = scale * row[slot[l]];
-                n->target[a * count + k] = scale * pool->dot[a][slot[k]];
+                n->target[a * count + k] = scale * pool->stations[a].dot[slot[k]];
             }
         }
         /* Normal matrix of each group: sum of w^2 G over the stations, in their order. */
@@ -288,13 +266,22 @@ static void gram_errors(const su_pool *pool, su_error_pair *errors)
     int64_t count = n->count;
     for (int64_t a = 0; a < p->station_count; a++) {
         const double *v = n->v + a * count;
-        double scale = p->stations[a].importance, square = pool->target2[a];
+        double scale = p->stations[a].importance, square = pool->stations[a].target2;
         cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, 1, n->gram + a * count * count, (int)count, v, 1, 0, n->y,
                     1);
         for (int64_t k = 0; k < count; k++) square += v[k] * (n->y[k] - 2 * n->target[a * count + k]) / scale;
         errors[a].rms = sqrt(fmax(square, 0) / fmax((double)p->stations[a].samples, 1));
         errors[a].mean = errors[a].rms;
     }
+}
+
+/* out (stations,count): what the weights of the groups are at each station. */
+static void blend_weights(const su_fit_problem *p, int64_t count, int64_t stride, const double *weights, double *out)
+{
+    memset(out, 0, (size_t)(p->station_count * count) * sizeof *out);
+    for (int64_t a = 0; a < p->station_count; a++)
+        for (int64_t i = 0; i < p->groups; i++)
+            for (int64_t k = 0; k < count; k++) out[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
 }
 
 su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
@@ -307,11 +294,7 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
     }
     SU_TRY(normal_gather(pool, count, slot, err));
     su_pool_normal *n = &pool->normal;
-    memset(n->v, 0, (size_t)(p->station_count * count) * sizeof *n->v);
-    for (int64_t a = 0; a < p->station_count; a++)
-        for (int64_t i = 0; i < p->groups; i++)
-            for (int64_t k = 0; k < count; k++)
-                n->v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
+    blend_weights(p, count, stride, weights, n->v);
     for (int sweep = 0; sweep < sweeps; sweep++) {
         double moved = 0, size = 0;
         for (int64_t i = 0; i < p->groups; i++) {
@@ -357,8 +340,8 @@ static su_status unit_residual(su_pool *pool, const int64_t unit[3], int64_t cou
     const su_fit_problem *p = pool->problem;
     const su_station_rows *station = &p->stations[unit[0]];
     int64_t r = p->r;
-    float *back = pool->residual[unit[0]] + unit[1] * r;
-    const su_column_set set = {count, slot, weights, pool->columns[unit[0]]};
+    float *back = pool->stations[unit[0]].residual + unit[1] * r;
+    const su_column_set set = {count, slot, weights, pool->stations[unit[0]].columns};
     SU_TRY(columns_of(pool)->residual(p, unit[0], unit[1], unit[2], &set, residual));
     sums[0] = sums[1] = 0;
     for (int64_t k = 0; k < unit[2]; k++, back += r) {
@@ -378,27 +361,17 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
 {
     const su_fit_problem *p = pool->problem;
     int64_t units = 0, (*work)[3] = NULL;
-    double *blended = NULL, (*sums)[2] = NULL;
+    double *blended = NULL, *residual = NULL, (*sums)[2] = NULL;
     int failed = 0;
     su_status status;
     SU_GO(list_units(pool, &work, &units, err));
-    SU_GO(SU_ALLOC_ALL("cubature rows", err, SU_WANT(blended, p->station_count * count), SU_WANT(sums, units)));
-    for (int64_t a = 0; a < p->station_count; a++)
-        for (int64_t i = 0; i < p->groups; i++)
-            for (int64_t k = 0; k < count; k++)
-                blended[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
-#pragma omp parallel num_threads(pool->threads)
-    {
-        double *residual = malloc((size_t)(UNIT * p->r) * sizeof *residual);
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < units; u++)
-            if (!residual ||
-                unit_residual(pool, work[u], count, slot, blended + work[u][0] * count, residual, sums[u]) != SU_OK) {
-#pragma omp atomic write
-                failed = 1;
-            }
-        free(residual);
-    }
+    SU_GO(SU_ALLOC_ALL("cubature rows", err, SU_WANT(blended, p->station_count * count), SU_WANT(sums, units),
+                       SU_WANT(residual, pool->threads * UNIT * p->r)));
+    blend_weights(p, count, stride, weights, blended);
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic) reduction(|| : failed)
+    for (int64_t u = 0; u < units; u++)
+        failed = failed || unit_residual(pool, work[u], count, slot, blended + work[u][0] * count,
+                                         residual + omp_get_thread_num() * UNIT * p->r, sums[u]) != SU_OK;
     if (failed) SU_GO(su_fail(err, SU_AGAIN, "no memory for cubature rows"));
     for (int64_t a = 0; a < p->station_count; a++) errors[a] = (su_error_pair){0};
     for (int64_t u = 0; u < units; u++) errors[work[u][0]].mean += sums[u][0], errors[work[u][0]].rms += sums[u][1];
@@ -407,7 +380,7 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
         errors[a] = (su_error_pair){errors[a].mean / samples, sqrt(errors[a].rms / samples)};
     }
 done:
-    free(work), free(blended), free(sums);
+    free(work), free(blended), free(residual), free(sums);
     return status;
 }
 
@@ -468,7 +441,7 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
     const int kind = (int)p->points->kind;
     int64_t width = 3 * kind, size = 3 * p->points->vertex_count, candidates = p->points->count;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
-                pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
+                pool->stations[a].residual + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
     memset(out, 0, (size_t)candidates * sizeof *out);
     for (int64_t k = 0; k < count; k++) {
         const float *x = z + k * size, *f = station->force + (from + k) * candidates * width;
@@ -488,29 +461,20 @@ su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
     int64_t stations = p->station_count, count = p->points->count, units = 0, (*work)[3] = NULL;
-    float *part = NULL;
+    int64_t size = UNIT * 3 * p->points->vertex_count;
+    float *part = NULL, *z = NULL;
     su_status status;
     SU_GO(list_units(pool, &work, &units, err));
     SU_GO(SU_ALLOC(&part, units * count, "cubature gradients", err));
-    int failed = 0;
-#pragma omp parallel num_threads(pool->threads)
-    {
-        float *z = malloc((size_t)(UNIT * 3 * p->points->vertex_count) * sizeof *z);
-        if (!z) {
-#pragma omp atomic write
-            failed = 1;
-        }
-#pragma omp for schedule(dynamic)
-        for (int64_t u = 0; u < units; u++)
-            if (z) unit_gradient(pool, work[u][0], work[u][1], work[u][2], z, part + u * count);
-        free(z);
-    }
+    SU_GO(SU_ROOM(&z, pool->threads * size, "cubature gradients", err));
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
+    for (int64_t u = 0; u < units; u++)
+        unit_gradient(pool, work[u][0], work[u][1], work[u][2], z + omp_get_thread_num() * size, part + u * count);
     memset(out, 0, (size_t)(stations * count) * sizeof *out);
     for (int64_t u = 0; u < units; u++)
         for (int64_t e = 0; e < count; e++)
             out[work[u][0] * count + e] += p->stations[work[u][0]].importance * part[u * count + e];
-    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature gradients");
 done:
-    free(work), free(part);
+    free(work), free(part), free(z);
     return status;
 }

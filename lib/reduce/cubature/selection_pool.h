@@ -2,7 +2,7 @@
 #ifndef SU_REDUCE_SELECTION_POOL_H
 #define SU_REDUCE_SELECTION_POOL_H
 
-#include "core/error.h"
+#include "core/memory.h"
 #include "reduce/cubature/fit_problem.h"
 
 /* Normal equations of one set, gathered from the pool. */
@@ -13,7 +13,17 @@ typedef struct su_pool_normal {
     double *v;             /* (stations, count) blended weights */
     double *group;         /* (groups, count, count) normal matrix of each group */
     double *G, *h, *x, *y; /* (count, count) and (count) scratch */
+    su_arena arena;        /* owns all of these */
 } su_pool_normal;
+
+/* What is known of a station. */
+typedef struct su_pool_station {
+    float *columns;  /* (capacity, samples r), of vertices in factors (columns.h) */
+    double *gram;    /* (capacity, capacity) */
+    double *dot;     /* (capacity) column . target */
+    float *residual; /* (samples, r), set by su_pool_residual, times the metric where there is one */
+    double target2;  /* squared length of all targets */
+} su_pool_station;
 
 /* Of the candidates that were tried, one a slot. Columns and products are kept in single precision, which is far finer
  * than the errors of 1e-2 that cubature is about; sums over more than 512 rows are made in double. */
@@ -21,14 +31,10 @@ typedef struct su_pool {
     const su_fit_problem *problem;
     int threads;
     int64_t size, capacity;
-    int32_t *candidate;    /* (capacity) of each slot, -1: free */
-    int32_t *slot_of;      /* (candidates) -1: none */
-    unsigned char *kept;   /* (capacity) */
-    float **columns;       /* [station] (capacity, samples r), of vertices in factors (columns.h) */
-    double **gram;         /* [station] (capacity, capacity) */
-    double **dot;          /* [station] (capacity) column . target */
-    float **residual;      /* [station] (samples, r), set by su_pool_residual, times the metric where there is one */
-    double *target2;       /* [station] squared length of all targets */
+    int32_t *candidate;  /* (capacity) of each slot, -1: free */
+    int32_t *slot_of;    /* (candidates) -1: none */
+    unsigned char *kept; /* (capacity) */
+    su_pool_station *stations;
     su_pool_normal normal; /* of the set last fitted */
 } su_pool;
 

@@ -11,8 +11,7 @@
 #include <string.h>
 
 struct su_shape_blend {
-    int64_t n, t;
-    const int32_t *tets;
+    su_tet_mesh mesh; /* borrowed */
     double *gradient; /* (t,4,3) of the corners' shape functions, neutral shape */
     double *volume;   /* (t) */
     double *anchor;   /* (n) weak pull to the mean of both shapes: fixes the translation of each component */
@@ -32,12 +31,12 @@ void su_shape_blend_free(su_shape_blend *blend)
 }
 
 /* Plus the anchors: its lower triangle. */
-static su_status make_laplacian(su_shape_blend *blend, const double *vertices, su_error *err)
+static su_status make_laplacian(su_shape_blend *blend, su_error *err)
 {
-    int64_t n = blend->n;
+    int64_t n = blend->mesh.n;
     su_laplacian whole;
     su_sparse *L = &blend->laplacian;
-    SU_TRY(su_laplacian_create(&(su_tet_mesh){n, blend->t, vertices, blend->tets}, &whole, NULL, err));
+    SU_TRY(su_laplacian_create(&blend->mesh, &whole, NULL, err));
     L->size = n, L->owns_pattern = 1;
     su_status status = SU_ALLOC_ALL("Laplacian", err, SU_WANT(L->start, n + 1), SU_WANT(L->row, whole.start[n]),
                                     SU_WANT(L->value, whole.start[n]));
@@ -57,15 +56,14 @@ static su_status make_laplacian(su_shape_blend *blend, const double *vertices, s
 /* Breadth-first over shared vertices, from the lowest-numbered tet of each component. */
 static su_status make_tree(su_shape_blend *blend, su_error *err)
 {
-    int64_t n = blend->n, t = blend->t, *start = NULL, head = 0, tail = 0;
+    const int32_t *tets = blend->mesh.tets;
+    int64_t n = blend->mesh.n, t = blend->mesh.t, *start = NULL, head = 0, tail = 0;
     int32_t *around = NULL;
     bool *opened = NULL;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("mesh graph", err, SU_WANT(blend->tree, t), SU_WANT(blend->parent, t), SU_WANT(start, n + 2),
+    SU_GO(SU_ALLOC_ALL("mesh graph", err, SU_WANT(blend->tree, t), SU_WANT(blend->parent, t), SU_WANT(start, n + 1),
                        SU_WANT(around, 4 * t), SU_WANT(opened, n)));
-    for (int64_t k = 0; k < 4 * t; k++) start[blend->tets[k] + 2]++;
-    for (int64_t v = 0; v < n; v++) start[v + 2] += start[v + 1];
-    for (int64_t k = 0; k < 4 * t; k++) around[start[blend->tets[k] + 1]++] = (int32_t)(k / 4);
+    su_simplices_around(n, t, tets, 4, start, around);
     for (int64_t e = 0; e < t; e++) blend->parent[e] = -2;
     for (int64_t seed = 0; seed < t; seed++) {
         if (blend->parent[seed] != -2) continue;
@@ -74,7 +72,7 @@ static su_status make_tree(su_shape_blend *blend, su_error *err)
         while (head < tail) {
             int32_t e = blend->tree[head++];
             for (int c = 0; c < 4; c++) {
-                int32_t v = blend->tets[4 * (int64_t)e + c];
+                int32_t v = tets[4 * (int64_t)e + c];
                 if (opened[v]) continue;
                 opened[v] = true;
                 for (int64_t k = start[v]; k < start[v + 1]; k++)
@@ -91,22 +89,22 @@ done:
  * stiffness of any tet, far above round-off. */
 static const double ANCHOR = 1e-6;
 
-su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int threads,
-                                su_shape_blend **out, su_error *err)
+su_status su_shape_blend_create(const su_tet_mesh *mesh, int threads, su_shape_blend **out, su_error *err)
 {
+    int64_t n = mesh->n, t = mesh->t;
     su_shape_blend *blend = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&blend, 1, "shape blend", err));
-    blend->n = n, blend->t = t, blend->tets = tets;
+    blend->mesh = *mesh;
     SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(blend->gradient, 12 * t), SU_WANT(blend->volume, t),
                        SU_WANT(blend->anchor, n)));
     double volume = 0;
     for (int64_t e = 0; e < t; e++) {
-        blend->volume[e] = su_tet_gradients(vertices, tets + 4 * e, blend->gradient + 12 * e) / 6;
+        blend->volume[e] = su_tet_gradients(mesh->x, mesh->tets + 4 * e, blend->gradient + 12 * e) / 6;
         volume += blend->volume[e];
     }
     for (int64_t v = 0; v < n; v++) blend->anchor[v] = ANCHOR * cbrt(volume / (double)n);
-    SU_GO(make_laplacian(blend, vertices, err));
+    SU_GO(make_laplacian(blend, err));
     SU_GO(make_tree(blend, err));
     SU_GO(su_cholesky_create(&blend->laplacian, threads, &blend->factor, err));
     SU_GO(su_cholesky_factorize(blend->factor, &blend->laplacian, err));
@@ -122,7 +120,7 @@ static void polar(const su_shape_blend *blend, int64_t e, const double *x, doubl
 {
     double F[9] = {0};
     for (int a = 0; a < 4; a++) {
-        const double *y = x + 3 * (int64_t)blend->tets[4 * e + a], *g = blend->gradient + 12 * e + 3 * a;
+        const double *y = x + 3 * (int64_t)blend->mesh.tets[4 * e + a], *g = blend->gradient + 12 * e + 3 * a;
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++) F[3 * i + j] += y[i] * g[j];
     }
@@ -134,7 +132,7 @@ static void polar(const su_shape_blend *blend, int64_t e, const double *x, doubl
  * a turn are reached by going on, not by going back. */
 static void turns(const su_shape_blend *blend, const double *a, const double *b, double *turn)
 {
-    for (int64_t k = 0; k < blend->t; k++) {
+    for (int64_t k = 0; k < blend->mesh.t; k++) {
         int64_t e = blend->tree[k];
         double Ra[9], Rb[9], S[9], R[9], *q = turn + 4 * e;
         polar(blend, e, a, Ra, S);
@@ -160,15 +158,15 @@ static void part_of_turn(const double q[4], double fraction, double R[9])
 su_status su_shape_blend_at(su_shape_blend *blend, const double *a, const double *b, double fraction, double *out,
                             su_error *err)
 {
-    int64_t n = blend->n;
+    int64_t n = blend->mesh.n;
     double *turn = NULL, *load = NULL;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(turn, 4 * blend->t), SU_WANT(load, 3 * n)));
+    SU_GO(SU_ALLOC_ALL("shape blend", err, SU_WANT(turn, 4 * blend->mesh.t), SU_WANT(load, 3 * n)));
     turns(blend, a, b, turn);
     for (int64_t v = 0; v < n; v++)
         for (int i = 0; i < 3; i++)
             load[i * n + v] = blend->anchor[v] * ((1 - fraction) * a[3 * v + i] + fraction * b[3 * v + i]);
-    for (int64_t e = 0; e < blend->t; e++) {
+    for (int64_t e = 0; e < blend->mesh.t; e++) {
         double Ra[9], Rb[9], Sa[9], Sb[9], part[9], R[9], F[9];
         polar(blend, e, a, Ra, Sa);
         polar(blend, e, b, Rb, Sb);
@@ -178,7 +176,7 @@ su_status su_shape_blend_at(su_shape_blend *blend, const double *a, const double
         su_mul33(R, Sa, F);
         for (int c = 0; c < 4; c++)
             for (int i = 0; i < 3; i++)
-                load[i * n + blend->tets[4 * e + c]] +=
+                load[i * n + blend->mesh.tets[4 * e + c]] +=
                     blend->volume[e] * su_dot3(F + 3 * i, blend->gradient + 12 * e + 3 * c);
     }
     SU_GO(su_cholesky_solve(blend->factor, 3, load, load, err));

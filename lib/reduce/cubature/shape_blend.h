@@ -6,14 +6,14 @@
 #define SU_REDUCE_SHAPE_BLEND_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
 typedef struct su_shape_blend su_shape_blend;
 
-/* vertices (n,3) neutral, tets (t,4), both borrowed. Factors one Laplacian of size n. */
-su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int threads,
-                                su_shape_blend **out, su_error *err);
+/* The mesh's arrays are borrowed. Factors one Laplacian of size n. */
+su_status su_shape_blend_create(const su_tet_mesh *mesh, int threads, su_shape_blend **out, su_error *err);
 void su_shape_blend_free(su_shape_blend *blend);
 
 /* out (n,3): the shape at `fraction` of the way from a to b (n,3 each); 0 gives a, 1 gives b. Rotations of neighbouring

@@ -2,7 +2,9 @@
 
 #include "core/lapack.h"
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
+#include "linalg/dense.h"
 #include "linalg/eigen.h"
 
 #include <cblas.h>
@@ -23,10 +25,13 @@ struct su_stiffness_probe {
     int turns;
     su_sparse K;
     su_cholesky *factor;
-    double *U, *rotation; /* (r,n,3), (n,4) */
-    double *mass;         /* (size) */
-    double *basis;        /* (r,size) U on the free degrees of freedom */
-    double *X, *Y;        /* (r,size) and (block,size) */
+    double *mass;  /* (size) */
+    double *basis; /* (r,size) U on the free degrees of freedom */
+    double *X, *Y; /* (r,size) and (block,size) */
+    /* of the place that was measured last: Ritz values and vectors of U, one a row, and the iterated eigenvalues */
+    double *values, *vectors, *exact; /* (r), (r,r), (block) */
+    double *turned;                   /* (block,block) scratch */
+    su_arena arena;                   /* owns all arrays */
 };
 
 void su_stiffness_probe_free(su_stiffness_probe *probe)
@@ -34,41 +39,32 @@ void su_stiffness_probe_free(su_stiffness_probe *probe)
     if (!probe) return;
     su_cholesky_free(probe->factor);
     su_sparse_free(&probe->K);
-    free(probe->U), free(probe->rotation), free(probe->mass), free(probe->basis), free(probe->X), free(probe->Y);
+    su_arena_free(&probe->arena);
     free(probe);
 }
 
-static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int turns, su_stiffness_probe **out,
-                        su_error *err)
+su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, bool vectors, su_stiffness_probe **out,
+                                    su_error *err)
 {
     su_stiffness_probe *probe = NULL;
     su_status status;
     int64_t r = space->r, size = 3 * space->elastic.free_count;
     SU_GO(SU_ALLOC(&probe, 1, "stiffness probe", err));
-    probe->space = space, probe->size = size, probe->turns = turns;
+    probe->space = space, probe->size = size, probe->turns = vectors ? VECTOR_TURNS : TURNS;
     probe->modes = modes < r ? modes : r;
-    probe->block = probe->modes + guard < r ? probe->modes + guard : r;
+    int64_t block = probe->block = vectors || probe->modes + GUARD > r ? r : probe->modes + GUARD;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
     SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
-    SU_GO(SU_ALLOC_ALL("stiffness probe", err, SU_WANT(probe->U, 3 * r * space->n),
-                       SU_WANT(probe->rotation, 4 * space->n), SU_WANT(probe->mass, size),
-                       SU_WANT(probe->basis, r * size), SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size)));
+    SU_GO(SU_TAKE_ALL(&probe->arena, "stiffness probe", err, SU_WANT(probe->mass, size),
+                      SU_WANT(probe->basis, r * size), SU_WANT(probe->X, r * size), SU_WANT(probe->Y, r * size),
+                      SU_WANT(probe->values, r), SU_WANT(probe->vectors, r * r), SU_WANT(probe->exact, block),
+                      SU_WANT(probe->turned, block * block)));
     for (int64_t i = 0; i < size; i++) probe->mass[i] = space->elastic.mass[space->elastic.free_vertex[i / 3]];
     *out = probe;
     probe = NULL;
 done:
     su_stiffness_probe_free(probe);
     return status;
-}
-
-su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
-{
-    return create(space, modes, GUARD, TURNS, out, err);
-}
-
-su_status su_subspace_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
-{
-    return create(space, modes, space->r, VECTOR_TURNS, out, err);
 }
 
 /* MZ = Z M, `count` rows each */
@@ -80,128 +76,85 @@ static void times_mass(const su_stiffness_probe *probe, int64_t count, const dou
 
 /* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. values (count) ascending; vectors
  * (count,count): the coefficients of each in a row. */
-
 static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
                       double *vectors, su_error *err)
 {
-
-    int64_t size = probe->size;
-    double *G, *scaled = NULL;
-    SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
-    su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
-    if (status != SU_OK) goto done;
+    double *G = NULL, *scaled = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("Ritz values", err, SU_WANT(G, count * count), SU_WANT(scaled, count * probe->size)));
     times_mass(probe, count, Z, scaled);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ,
-                (int)size, 0, vectors, (int)count);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
-                (int)size, 0, G, (int)count);
-
+    su_multiply_transposed(count, count, probe->size, Z, KZ, vectors);
+    su_multiply_transposed(count, count, probe->size, Z, scaled, G);
     status = su_eigen_generalized(count, vectors, G, values, "the interpolated basis has dependent columns", err);
 done:
     free(G), free(scaled);
     return status;
 }
 
-/* to = the first `count` Ritz vectors */
-static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, const double *vectors, const double *Z,
-                    double *to)
-{
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)probe->size, (int)of, 1, vectors, (int)of,
-                Z, (int)probe->size, 0, to, (int)probe->size);
-}
-
-/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), and of the
- * subspace iterated from them the eigenvalues (block). probe->X then holds the iterated vectors. */
-static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
-                                double *exact, su_error *err)
+/* Enters a place: values, vectors and exact of the probe, and in probe->X the vectors iterated from those of U. */
+static su_status compare_values(su_stiffness_probe *probe, const su_place *place, su_error *err)
 {
     su_pose_space *space = probe->space;
     int64_t r = space->r, size = probe->size, block = probe->block;
-    double *turned = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&turned, block * block, "Ritz values", err));
-    SU_GO(su_pose_space_enter(space, place, probe->U, probe->rotation, err));
+    SU_TRY(su_pose_space_enter(space, place, err));
     su_elastic_stiffness(&space->elastic, place->rest, true, &probe->K, space->threads);
-    SU_GO(su_cholesky_factorize(probe->factor, &probe->K, err));
+    SU_TRY(su_cholesky_factorize(probe->factor, &probe->K, err));
     for (int64_t k = 0; k < r; k++)
-        for (int64_t i = 0; i < size; i++)
-            probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
-    SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
-    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, err));
-    combine(probe, block, r, vectors, probe->basis, probe->X);
+        su_elastic_gather(&space->elastic, space->U + 3 * k * space->n, probe->basis + k * size);
+    SU_TRY(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
+    SU_TRY(ritz(probe, r, probe->basis, probe->X, probe->values, probe->vectors, err));
+    su_multiply(block, size, r, probe->vectors, probe->basis, probe->X); /* the first Ritz vectors */
     for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         times_mass(probe, block, probe->X, probe->Y);
-        SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
-        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, err));
+        SU_TRY(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
+        SU_TRY(ritz(probe, block, probe->X, probe->Y, probe->exact, probe->turned, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
-        combine(probe, block, block, turned, probe->Y, probe->X);
+        su_multiply(block, size, block, probe->turned, probe->Y, probe->X);
     }
-done:
-    free(turned);
-    return status;
-}
-
-static su_stiffening stiffening_of(int64_t modes, const double *values, const double *exact)
-{
-    su_stiffening found = {0, 0};
-    for (int64_t k = 0; k < modes; k++) {
-        double s = values[k] / exact[k] - 1;
-        found.mean += s / (double)modes;
-        found.largest = fmax(found.largest, s);
-    }
-    return found;
+    return SU_OK;
 }
 
 su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err)
 {
-    int64_t r = probe->space->r;
-    double *values = NULL, *vectors = NULL, *exact = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC_ALL("Ritz values", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r)));
-    SU_GO(compare_values(probe, place, values, vectors, exact, err));
-    *out = stiffening_of(probe->modes, values, exact);
-done:
-    free(values), free(vectors), free(exact);
-    return status;
+    SU_TRY(compare_values(probe, place, err));
+    *out = (su_stiffening){0, 0};
+    for (int64_t k = 0; k < probe->modes; k++) {
+        double s = probe->values[k] / probe->exact[k] - 1;
+        out->mean += s / (double)probe->modes;
+        out->largest = fmax(out->largest, s);
+    }
+    return SU_OK;
 }
 
 su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, su_subspace_error *out, su_error *err)
 {
     int64_t r = probe->space->r, count = probe->modes, size = probe->size;
-    double *values = NULL, *vectors = NULL, *exact = NULL, *orthonormal = NULL, *C = NULL, *sines = NULL;
-    double left = 0, all = 0;
+    double *orthonormal = NULL, *C = NULL, *sines = NULL, left = 0, all = 0;
     su_status status;
-    SU_GO(SU_ALLOC_ALL("principal angles", err, SU_WANT(values, r), SU_WANT(exact, r), SU_WANT(vectors, r * r),
-                       SU_WANT(orthonormal, r * size), SU_WANT(C, count * r), SU_WANT(sines, 2 * count)));
-    SU_GO(compare_values(probe, place, values, vectors, exact, err));
+    SU_GO(SU_ALLOC_ALL("principal angles", err, SU_WANT(orthonormal, r * size), SU_WANT(C, count * r),
+                       SU_WANT(sines, 2 * count)));
+    SU_GO(compare_values(probe, place, err));
     /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
      */
-    combine(probe, r, r, vectors, probe->basis, orthonormal);
+    su_multiply(r, size, r, probe->vectors, probe->basis, orthonormal);
     times_mass(probe, count, probe->X, probe->Y);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size,
-                orthonormal, (int)size, 0, C, (int)r);
+    su_multiply_transposed(count, r, size, probe->Y, orthonormal, C);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal,
                 (int)size, 1, probe->X, (int)size);
     for (int64_t k = 0; k < count; k++) {
-        double rest = 0;
-        for (int64_t i = 0; i < size; i++) {
-            rest += probe->mass[i] * probe->X[k * size + i] * probe->X[k * size + i];
-            probe->X[k * size + i] *= sqrt(probe->mass[i]);
-        }
-        left += rest / exact[k], all += 1 / exact[k];
+        double *x = probe->X + k * size;
+        left += su_weighted_dot(size, probe->mass, x, x) / probe->exact[k], all += 1 / probe->exact[k];
+        for (int64_t i = 0; i < size; i++) x[i] *= sqrt(probe->mass[i]);
     }
     /* Sines, not cosines: small angles would drown in 1 - cos. */
     int info = LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1,
                               NULL, 1, sines + count);
-    if (info != 0) {
-        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the principal angles did not converge");
-        goto done;
-    }
+    if (info != 0) SU_GO(su_fail(err, su_lapack_status(info, SU_NUMERICS), "the principal angles did not converge"));
     *out = (su_subspace_error){.projection = sqrt(left / all)};
     for (int64_t k = 0; k < count; k++) out->angle += asin(fmin(sines[k], 1)) / (double)count;
 done:
-    free(values), free(vectors), free(exact), free(orthonormal), free(C), free(sines);
+    free(orthonormal), free(C), free(sines);
     return status;
 }
 

@@ -5,6 +5,8 @@
 
 #include "reduce/cubature/pose_space.h"
 
+#include <stdbool.h>
+
 typedef struct su_stiffening {
     double mean, largest; /* of Ritz value / eigenvalue - 1 over the lowest modes */
 } su_stiffening;
@@ -17,13 +19,11 @@ typedef struct su_subspace_error {
 
 typedef struct su_stiffness_probe su_stiffness_probe;
 
-/* Analyzes the pattern of the stiffness once. modes: how many of the lowest are compared (at most r). */
-su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err);
+/* Analyzes the pattern of the stiffness once. modes: how many of the lowest are compared (at most r). vectors: for
+ * su_subspace_measure, which needs eigenvectors, not only values: all r columns are iterated, and longer. */
+su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, bool vectors, su_stiffness_probe **out,
+                                    su_error *err);
 void su_stiffness_probe_free(su_stiffness_probe *probe);
-
-/* The same for su_subspace_measure, which needs eigenvectors, not only values: all r columns are iterated, and longer.
- */
-su_status su_subspace_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err);
 
 /* The modes recomputed at a place against the span of U(p) there (PSSD Fig. 10). */
 su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, su_subspace_error *out, su_error *err);

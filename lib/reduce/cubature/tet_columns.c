@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 512, WIDEST = 12 }; /* rows a single-precision sum; numbers of a stored force, of a tet's four corners */
+enum { WIDEST = 3 * SU_POINT_TET }; /* numbers of a stored force, of a tet's four corners */
 
 void su_point_basis(const su_fit_problem *p, const float *basis, int64_t e, float *B)
 {
@@ -56,8 +56,8 @@ static su_status products(const su_fit_problem *p, int64_t a, int64_t count, con
         dot[k] = 0;
         for (int64_t i = 0; i < rows; i++) dot[k] += some[k * rows + i] * target[i];
     }
-    for (int64_t from = 0; from < rows; from += ROWS) {
-        int64_t more = rows - from < ROWS ? rows - from : ROWS;
+    for (int64_t from = 0; from < rows; from += SU_SINGLE_ROWS) {
+        int64_t more = rows - from < SU_SINGLE_ROWS ? rows - from : SU_SINGLE_ROWS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)total, (int)more, 1, some + from,
                     (int)rows, all + from, (int)rows, 0, part, (int)total);
         for (int64_t i = 0; i < count * total; i++) gram[i] += part[i];
@@ -71,8 +71,8 @@ static su_status take_off(const su_fit_problem *p, int64_t a, int64_t first, int
 {
     int64_t r = p->r, rows = size(p, a), start = first * r, end = (first + samples) * r;
     memcpy(residual, p->stations[a].target + start, (size_t)(end - start) * sizeof *residual);
-    for (int64_t from = start; from < end; from += ROWS) { /* a block of the residual stays in cache */
-        int64_t to = from + ROWS < end ? from + ROWS : end;
+    for (int64_t from = start; from < end; from += SU_SINGLE_ROWS) { /* a block of the residual stays in cache */
+        int64_t to = from + SU_SINGLE_ROWS < end ? from + SU_SINGLE_ROWS : end;
         for (int64_t k = 0; k < set->count; k++) {
             const float *column = set->columns + set->slot[k] * rows;
             double v = set->weights[k];

@@ -2,7 +2,6 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "physics/settings.h"
@@ -16,10 +15,7 @@
 
 void su_training_places_free(su_training_places *places)
 {
-    for (int64_t a = 0; a < places->count; a++) {
-        if (places->place) su_place_free(&places->place[a]);
-        if (places->motion) su_motion_free(&places->motion[a]);
-    }
+    for (int64_t a = 0; a < places->count; a++) su_place_free(&places->place[a]), su_motion_free(&places->motion[a]);
     free(places->place), free(places->motion), free(places->shot), free(places->frame), free(places->number);
     *places = (su_training_places){0};
 }
@@ -58,9 +54,8 @@ static su_status edge_middle(su_pose_space *space, su_shape_blend *blend, int64_
     for (int64_t k = 0; k < s; k++) p[k] = 0.5 * (space->fit->params[from * s + k] + space->fit->params[to * s + k]);
     SU_GO(su_place_create(space, -1, p, x, place, err));
     if (!moving) goto done;
-    SU_GO(SU_ALLOC_ALL("rotations", err, SU_WANT(now, 4 * n), SU_WANT(then, 4 * n)));
-    SU_GO(SU_ALLOC(&motion->acceleration, 6 * n, "accelerations", err));
-    SU_GO(SU_ALLOC(&motion->turn, 4 * n, "rotations", err));
+    SU_GO(SU_ALLOC_ALL("rotations", err, SU_WANT(now, 4 * n), SU_WANT(then, 4 * n),
+                       SU_WANT(motion->acceleration, 6 * n), SU_WANT(motion->turn, 4 * n)));
     /* Speeding up along the edge, and the centripetal part of a steady passage. */
     motion->accelerations = 2, motion->turns = 1;
     for (int64_t i = 0; i < 3 * n; i++) {
@@ -80,8 +75,8 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
 {
     if (space->m < 2) return SU_OK;
     su_shape_blend *blend;
-    SU_TRY(
-        su_shape_blend_create(space->n, space->tet->vertices, space->t, space->tet->tets, space->threads, &blend, err));
+    const su_tet_mesh mesh = {space->n, space->t, space->tet->vertices, space->tet->tets};
+    SU_TRY(su_shape_blend_create(&mesh, space->threads, &blend, err));
     su_status status = SU_OK;
     for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
         status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
@@ -94,50 +89,21 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
 
 /* ---- shots ---- */
 
-/* All shots open, and the parameters of all their frames. */
-typedef struct shots {
-    int count;
-    su_anim *anim;
-    su_shot **shot;
-    int64_t frames;
-    int *of;         /* (frames) shot of each frame */
-    int64_t *number; /* (frames) its number in the shot */
-    double *params;  /* (frames,s) */
-} shots;
-
-static void shots_free(shots *all)
+void su_open_shots_free(su_open_shots *all)
 {
-    for (int k = 0; k < all->count; k++) {
-        if (all->shot) su_shot_free(all->shot[k]);
-        if (all->anim) su_anim_free(&all->anim[k]);
-    }
-    free(all->anim), free(all->shot), free(all->of), free(all->number), free(all->params);
+    for (int k = 0; k < all->count; k++) su_shot_free(all->shot[k]), su_anim_free(&all->anim[k]);
+    free(all->anim), free(all->shot);
 }
 
-static su_status shots_open(const su_pose_space *space, const su_shot_list *list, shots *all, su_error *err)
+su_status su_shots_open(const su_shot_list *list, su_open_shots *all, su_error *err)
 {
-    const char *const *paths = list->paths;
-    int count = list->count;
-    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->anim, count), SU_WANT(all->shot, count)));
-    for (; all->count < count; all->count++) {
-        int k = all->count;
-        SU_TRY(su_anim_load(paths[k], &all->anim[k], err));
-        su_status status = su_shot_create(&all->anim[k], paths[k], &list->target, 0, NULL, &all->shot[k], NULL, err);
-        if (status != SU_OK) {
-            su_anim_free(&all->anim[k]);
-            return status;
-        }
-        all->frames += su_shot_frames(all->shot[k]);
+    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->anim, list->count), SU_WANT(all->shot, list->count)));
+    while (all->count < list->count) {
+        int k = all->count++;
+        const char *path = list->paths[k];
+        SU_TRY(su_anim_load(path, &all->anim[k], err));
+        SU_TRY(su_shot_create(&all->anim[k], path, &list->target, 0, NULL, &all->shot[k], NULL, err));
     }
-    SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(all->of, all->frames), SU_WANT(all->number, all->frames),
-                        SU_WANT(all->params, all->frames * space->s)));
-    int64_t at = 0;
-    for (int k = 0; k < count; k++)
-        for (int64_t f = 0; f < su_shot_frames(all->shot[k]); f++, at++) {
-            all->of[at] = k, all->number[at] = f;
-            bool last = f + 1 == su_shot_frames(all->shot[k]) && f > 0;
-            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, all->params + at * space->s, NULL, NULL);
-        }
     return SU_OK;
 }
 
@@ -155,39 +121,53 @@ enum { BY_TIME = 3 }; /* every so many frames one is chosen by time */
 /* Squared distance in scaled parameters, of order 1, below which frames show the same pose. */
 #define SAME_POSE 1e-12
 
-/* Farthest points from the example poses and from each other; every BY_TIME-th pick is instead the frame in the middle
- * of the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
-static su_status choose_frames(const su_pose_space *space, const shots *all, int64_t wanted, int64_t *chosen,
-                               int64_t *count, su_error *err)
+static su_status frames_create(su_shot_frames_list *list, int64_t room, su_arena *arena, su_error *err)
 {
-    double *nearest = NULL;
-    int64_t *gap = NULL;
+    return SU_TAKE_ALL(arena, "shots", err, SU_WANT(list->shot, room), SU_WANT(list->frame, room));
+}
+
+/* Farthest points from the example poses and from each other; every BY_TIME-th pick is instead the frame in the middle
+ * of the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. chosen has
+ * room for `wanted`. */
+static su_status choose_frames(const su_pose_space *space, const su_open_shots *open, int64_t wanted,
+                               su_shot_frames_list *chosen, su_error *err)
+{
+    int64_t s = space->s, frames = 0, *gap;
+    su_shot_frames_list all = {0};
+    double *nearest, *params;
+    su_arena arena = {0};
     su_status status;
-    *count = 0;
-    SU_GO(SU_ALLOC_ALL("shots", err, SU_WANT(nearest, all->frames), SU_WANT(gap, all->frames)));
-    for (int64_t f = 0; f < all->frames; f++) {
+    for (int k = 0; k < open->count; k++) frames += su_shot_frames(open->shot[k]);
+    SU_GO(frames_create(&all, frames, &arena, err));
+    SU_GO(
+        SU_TAKE_ALL(&arena, "shots", err, SU_WANT(params, frames * s), SU_WANT(nearest, frames), SU_WANT(gap, frames)));
+    for (int k = 0; k < open->count; k++)
+        for (int64_t f = 0; f < su_shot_frames(open->shot[k]); f++, all.count++) {
+            bool last = f + 1 == su_shot_frames(open->shot[k]) && f > 0;
+            all.shot[all.count] = k, all.frame[all.count] = f;
+            su_shot_sample(open->shot[k], last ? f - 1 : f, last ? 1 : 0, params + all.count * s, NULL, NULL);
+        }
+    for (int64_t f = 0; f < frames; f++) {
         nearest[f] = HUGE_VAL;
-        gap[f] = all->frames;
+        gap[f] = frames;
         for (int64_t i = 0; i < space->m; i++)
-            nearest[f] =
-                fmin(nearest[f], distance2(space, all->params + f * space->s, space->fit->params + i * space->s));
+            nearest[f] = fmin(nearest[f], distance2(space, params + f * s, space->fit->params + i * s));
     }
-    while (*count < wanted && *count < all->frames) {
+    while (chosen->count < wanted && chosen->count < frames) {
         int64_t best = 0;
-        bool by_time = *count % BY_TIME == BY_TIME - 1;
-        for (int64_t f = 1; f < all->frames; f++)
+        bool by_time = chosen->count % BY_TIME == BY_TIME - 1;
+        for (int64_t f = 1; f < frames; f++)
             if (by_time ? gap[f] > gap[best] : nearest[f] > nearest[best]) best = f;
         if (gap[best] == 0 || (!by_time && nearest[best] <= SAME_POSE)) break;
-        chosen[(*count)++] = best;
-        for (int64_t f = 0; f < all->frames; f++) {
-            double d = distance2(space, all->params + f * space->s, all->params + best * space->s);
+        chosen->shot[chosen->count] = all.shot[best], chosen->frame[chosen->count++] = all.frame[best];
+        for (int64_t f = 0; f < frames; f++) {
             int64_t apart = f > best ? f - best : best - f;
-            nearest[f] = fmin(nearest[f], d);
-            if (all->of[f] == all->of[best] && apart < gap[f]) gap[f] = apart;
+            nearest[f] = fmin(nearest[f], distance2(space, params + f * s, params + best * s));
+            if (all.shot[f] == all.shot[best] && apart < gap[f]) gap[f] = apart;
         }
     }
 done:
-    free(nearest), free(gap);
+    su_arena_free(&arena);
     return status;
 }
 
@@ -212,21 +192,6 @@ static void sample_instant(su_pose_space *space, const su_rest_shape *shape, con
     su_rotation_field_evaluate(space->field, at->x, at->rotation, space->threads);
 }
 
-static su_status instants_create(const su_pose_space *space, int64_t nbar, instant at[3], su_error *err)
-{
-    for (int k = 0; k < 3; k++) {
-        SU_TRY(SU_ALLOC_ALL("shots", err, SU_WANT(at[k].skin, 3 * nbar), SU_WANT(at[k].p, space->s),
-                            SU_WANT(at[k].w, space->m), SU_WANT(at[k].x, 3 * space->n),
-                            SU_WANT(at[k].rotation, 4 * space->n)));
-    }
-    return SU_OK;
-}
-
-static void instants_free(instant at[3])
-{
-    for (int k = 0; k < 3; k++) free(at[k].skin), free(at[k].p), free(at[k].w), free(at[k].x), free(at[k].rotation);
-}
-
 /* Rig acceleration less gravity in the root frame at the latest of three instants h apart, and both relative turns. */
 static su_status make_motion(const su_pose_space *space, const instant at[3], double h, su_motion *motion,
                              su_error *err)
@@ -234,8 +199,7 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
     int64_t n = space->n;
     su_sim_settings settings = su_sim_defaults(); /* all of gravity, whatever part of it acts in the end */
     su_sim_read_gravity(space->basis->file.meta, &settings);
-    SU_TRY(SU_ALLOC(&motion->acceleration, 3 * n, "accelerations", err));
-    SU_TRY(SU_ALLOC(&motion->turn, 8 * n, "rotations", err));
+    SU_TRY(SU_ALLOC_ALL("rotations", err, SU_WANT(motion->acceleration, 3 * n), SU_WANT(motion->turn, 8 * n)));
     motion->accelerations = 1, motion->turns = 2;
     for (int64_t v = 0; v < n; v++) {
         double X[3][3], a[3];
@@ -251,9 +215,8 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
     return SU_OK;
 }
 
-/* chosen (count): frames, counted through all shots. */
-static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count,
-                            const int64_t *chosen, su_training_places *out, su_error *err)
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const su_open_shots *all,
+                            const su_shot_frames_list *frames, su_training_places *out, su_error *err)
 {
     su_rest_shape shape = {space->n,
                            space->m,
@@ -264,28 +227,30 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
                            space->tet->shepard_weight,
                            space->fit->corrections};
     instant at[3] = {0};
-    su_status status;
-    SU_GO(instants_create(space, target->nbar, at, err));
-    for (int64_t k = 0; k < count; k++) {
-        int number = all->of[chosen[k]];
-        const su_shot *shot = all->shot[number];
-        if (!target->neutral) shape.neutral = all->anim[number].neutral;
-        int64_t frame = all->number[chosen[k]], frames = su_shot_frames(shot);
-        double seconds = su_sim_frame_seconds(frames, all->anim[number].times, 24);
-        double step = 1.0 / su_sim_substeps(seconds);
+    su_arena arena = {0};
+    su_status status = SU_OK;
+    for (int k = 0; k < 3; k++)
+        SU_GO(SU_TAKE_ALL(&arena, "shots", err, SU_WANT(at[k].skin, 3 * target->nbar), SU_WANT(at[k].p, space->s),
+                          SU_WANT(at[k].w, space->m), SU_WANT(at[k].x, 3 * space->n),
+                          SU_WANT(at[k].rotation, 4 * space->n)));
+    for (int64_t k = 0; k < frames->count; k++) {
+        const su_anim *anim = &all->anim[frames->shot[k]];
+        const su_shot *shot = all->shot[frames->shot[k]];
+        if (!target->neutral) shape.neutral = anim->neutral;
+        double seconds = su_sim_frame_seconds(su_shot_frames(shot), anim->times, SU_FILM_FPS);
+        double step = 1.0 / su_sim_substeps(seconds), frame = (double)frames->frame[k];
         /* At the start of a shot nothing came before: look at what comes next instead. */
-        double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
+        double time = fmax(frame, fmin(2 * step, (double)(su_shot_frames(shot) - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);
-        SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[out->count], err));
-
-        out->shot[out->count] = number, out->frame[out->count] = frame;
-        out->number[out->count] = (double)frame + su_meta_number(all->anim[number].file.meta, "frame_start", 0);
-        out->count++;
-        SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
+        int64_t a = out->count++;
+        SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[a], err));
+        out->shot[a] = frames->shot[k], out->frame[a] = frames->frame[k];
+        out->number[a] = frame + su_meta_number(anim->file.meta, "frame_start", 0);
+        SU_GO(make_motion(space, at, seconds * step, &out->motion[a], err));
         out->spin = fmax(out->spin, su_rotation_angle(at[0].Q, at[1].Q));
     }
 done:
-    instants_free(at);
+    su_arena_free(&arena);
     return status;
 }
 
@@ -325,57 +290,50 @@ static su_status make_room(int64_t most, su_training_places *out, su_error *err)
     return SU_OK;
 }
 
-su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                 const su_shot_frames_list *frames, su_training_places *out, su_error *err)
 {
-    shots all = {0};
-    int64_t *chosen = NULL;
+    su_open_shots all = {0};
     su_status status;
     SU_GO(make_room(frames->count, out, err));
-    SU_GO(SU_ALLOC(&chosen, frames->count, "training places", err));
-    SU_GO(shots_open(space, shots_list, &all, err));
-    for (int64_t k = 0; k < frames->count; k++) {
-        int shot = frames->shot[k];
-        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot || all.number[chosen[k]] != frames->frame[k]))
-            chosen[k]++;
-        if (chosen[k] == all.frames) {
-            status =
-                su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_list->paths[shot], (long long)frames->frame[k]);
-            goto done;
-        }
-    }
-    SU_GO(add_frames(space, &shots_list->target, &all, frames->count, chosen, out, err));
+    SU_GO(su_shots_open(shots, &all, err));
+    for (int64_t k = 0; k < frames->count; k++)
+        if (frames->frame[k] < 0 || frames->frame[k] >= su_shot_frames(all.shot[frames->shot[k]]))
+            SU_GO(su_fail(err, SU_INPUT, "%s: has no frame %lld", shots->paths[frames->shot[k]],
+                          (long long)frames->frame[k]));
+    SU_GO(add_frames(space, &shots->target, &all, frames, out, err));
     out->spin = fmax(out->spin, plan->least_spin);
     SU_GO(weigh_turns(space, out, err));
 done:
-    shots_free(&all);
-    free(chosen);
+    su_open_shots_free(&all);
     if (status != SU_OK) su_training_places_free(out);
     return status;
 }
 
-su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                     int64_t wanted, su_training_places *out, su_error *err)
 {
-    bool moving = shots_list->count > 0;
-    int64_t most = 2 * space->m + (moving ? wanted : 0), count, *chosen = NULL;
-    shots all = {0};
+    bool moving = shots->count > 0;
+    int64_t most = 2 * space->m + (moving ? wanted : 0);
+    su_open_shots all = {0};
+    su_shot_frames_list chosen = {0};
+    su_arena arena = {0};
     su_status status;
     SU_GO(make_room(most, out, err));
     for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
     SU_GO(add_edges(space, !moving, out, err));
     out->spin = plan->default_spin;
     if (moving) {
-        SU_GO(shots_open(space, shots_list, &all, err));
-        SU_GO(SU_ALLOC(&chosen, wanted, "shots", err));
-        SU_GO(choose_frames(space, &all, wanted, chosen, &count, err));
+        SU_GO(su_shots_open(shots, &all, err));
+        SU_GO(frames_create(&chosen, wanted, &arena, err));
+        SU_GO(choose_frames(space, &all, wanted, &chosen, err));
         out->spin = plan->least_spin;
-        SU_GO(add_frames(space, &shots_list->target, &all, count, chosen, out, err));
+        SU_GO(add_frames(space, &shots->target, &all, &chosen, out, err));
     }
     SU_GO(weigh_turns(space, out, err));
 done:
-    shots_free(&all);
-    free(chosen);
+    su_open_shots_free(&all);
+    su_arena_free(&arena);
     if (status != SU_OK) su_training_places_free(out);
     return status;
 }

@@ -24,11 +24,22 @@ typedef struct su_shot_list {
     const char *const *paths;
 } su_shot_list;
 
+/* A list of shots, open. Owned, released by su_open_shots_free, after errors too. */
+typedef struct su_open_shots {
+    int count;
+    su_anim *anim;
+    su_shot **shot;
+} su_open_shots;
+
+/* out: zeros. */
+su_status su_shots_open(const su_shot_list *list, su_open_shots *out, su_error *err);
+void su_open_shots_free(su_open_shots *shots);
+
 /* Frames of a list of shots, counted from 0. Borrowed. */
 typedef struct su_shot_frames_list {
     int64_t count;
-    const int *shot;      /* (count) */
-    const int64_t *frame; /* (count) */
+    int *shot;      /* (count) */
+    int64_t *frame; /* (count) */
 } su_shot_frames_list;
 
 /* Of the shots' frames up to `wanted` become places, those farthest in parameters from the example poses and each other

@@ -13,11 +13,6 @@ enum { BYTES = 3 * sizeof(float) }; /* of a force on a vertex */
  * about as large as those of a station of so many samples. */
 #define IMPORTANCE 100.0
 
-su_candidate_mesh su_training_mesh(const su_pose_space *space)
-{
-    return (su_candidate_mesh){space->n, space->t, space->tet->tets, space->elastic.free_index};
-}
-
 void su_fit_problem_free(su_fit_problem *problem)
 {
     for (int64_t a = 0; problem->stations && a < problem->station_count; a++)
@@ -65,23 +60,6 @@ typedef struct sampling {
 
 /* ---- one basis: rows of all places as those of one station ---- */
 
-/* The flesh's one basis at the candidates' vertices, in the neutral frame, into rows->basis. */
-static su_status neutral_basis(su_pose_space *space, const su_candidates *points, su_station_rows *rows, su_error *err)
-{
-    int64_t r = space->r, n = space->n;
-    su_place neutral = {0};
-    double *U = NULL, *rotation = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC_ALL("basis", err, SU_WANT(U, 3 * r * n), SU_WANT(rotation, 4 * n)));
-    SU_GO(su_place_at_pose(space, 0, &neutral, err));
-    SU_GO(su_pose_space_enter(space, &neutral, U, rotation, err));
-    SU_GO(su_rows_basis(r, n, U, points, &rows->basis, err));
-done:
-    su_place_free(&neutral);
-    free(U), free(rotation);
-    return status;
-}
-
 static su_status join_stations(su_pose_space *space, su_fit_problem *problem, su_error *err)
 {
     const bool measured = problem->station_count > 0 && problem->stations[0].metric;
@@ -92,7 +70,8 @@ static su_status join_stations(su_pose_space *space, su_fit_problem *problem, su
     SU_GO(SU_ALLOC_ALL("training rows", err, SU_WANT(all.force, samples * width), SU_WANT(all.target, samples * r),
                        SU_WANT(all.blend, problem->groups)));
     if (measured) SU_GO(SU_ALLOC(&all.metric, samples * r * r, "training rows", err));
-    SU_GO(neutral_basis(space, problem->points, &all, err));
+    SU_GO(su_pose_space_enter_neutral(space, err));
+    SU_GO(su_rows_basis(space, problem->points, &all.basis, err));
     for (int64_t a = 0; a < problem->station_count; a++) {
         su_station_rows *rows = &problem->stations[a];
         size_t count = (size_t)rows->samples;
@@ -193,7 +172,8 @@ int64_t su_training_room(const su_training *training)
     double sample = SU_POINT_TET * BYTES,
            samples = training->states ? (double)training->states->count
                                       : pose_equivalents(training) * SHORT * (double)training->plan->least_samples;
-    return (int64_t)((double)training->memory / (sample * samples));
+    int64_t room = (int64_t)((double)training->memory / (sample * samples)), least = training->plan->least_candidates;
+    return room > least ? room : least;
 }
 
 int64_t su_training_samples(const su_training *training, int64_t candidates)

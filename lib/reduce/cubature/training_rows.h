@@ -13,8 +13,8 @@ enum { SU_STATES_A_PLACE = 2 };
 /* States that the flesh visits, SU_STATES_A_PLACE at each training place. Borrowed. */
 typedef struct su_training_states {
     int64_t count;
-    const int64_t *place; /* (count) ascending */
-    const double *q;      /* (count,r) */
+    int64_t *place; /* (count) ascending */
+    double *q;      /* (count,r) */
 } su_training_states;
 
 /* One training: all that it reads. Borrowed. */
@@ -29,10 +29,7 @@ typedef struct su_training {
     su_progress *progress;
 } su_training;
 
-/* What candidates are made from. */
-su_candidate_mesh su_training_mesh(const su_pose_space *space);
-
-/* Tets whose forces the memory holds. */
+/* Most tets to choose from: those whose forces the memory holds, but no fewer than the plan says. */
 int64_t su_training_room(const su_training *training);
 
 /* Random states at each example pose; a place between has a part of that, because it shares the poses' weights.

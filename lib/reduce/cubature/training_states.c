@@ -40,7 +40,7 @@ static void take_state(const chooser *choose, int64_t from, int64_t step, double
 
 void su_chosen_states_free(su_chosen_states *chosen)
 {
-    free(chosen->shot), free(chosen->frame), free(chosen->place), free(chosen->q);
+    free(chosen->places.shot), free(chosen->places.frame), free(chosen->states.place), free(chosen->states.q);
     *chosen = (su_chosen_states){0};
 }
 
@@ -53,9 +53,9 @@ static void choose_from(const chooser *choose, bool known, int64_t first, int64_
     int64_t r = basis->r;
     for (int64_t a = 0; a < count; a++, at++) {
         int64_t own = (2 * a + 1) * f / (2 * count), other = (own + f / 2 + a % SHIFT) % f;
-        double *q = out->q + SU_STATES_A_PLACE * at * r;
-        out->shot[at] = basis->state_shot[first + own], out->frame[at] = basis->state_frame[first + own];
-        out->place[2 * at] = out->place[2 * at + 1] = at;
+        double *q = out->states.q + SU_STATES_A_PLACE * at * r;
+        out->places.shot[at] = basis->state_shot[first + own], out->places.frame[at] = basis->state_frame[first + own];
+        out->states.place[2 * at] = out->states.place[2 * at + 1] = at;
         take_state(choose, first + own, known ? 0 : a % choose->sizes, q);
         take_state(choose, first + other, (a + choose->sizes / 2) % choose->sizes, q + r);
     }
@@ -67,18 +67,17 @@ su_status su_choose_states(const su_basis *basis, int motions, double diagonal, 
     const chooser choose = {basis, plan->state_sizes, plan->state_reach * diagonal, out};
     int64_t r = basis->r, wanted = plan->states, f = basis->f, places = wanted < f ? wanted : f, own = 0;
     su_status status;
-    *out = (su_chosen_states){.places = places};
+    *out = (su_chosen_states){0};
     if (!basis->state_q || f == 0) return su_fail(err, SU_INPUT, "the basis holds no states to train on");
     while (own < f && basis->state_shot[own] < motions) own++; /* states go shot by shot */
     int64_t known = own == 0 ? places : own == f ? 0 : places / 2;
     if (known > f - own) known = f - own;
-    if (places - known > own) places = out->places = known + own;
-    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(out->shot, places), SU_WANT(out->frame, places),
-                       SU_WANT(out->place, SU_STATES_A_PLACE * places),
-                       SU_WANT(out->q, SU_STATES_A_PLACE * places * r)));
+    if (places - known > own) places = known + own;
+    out->places.count = places, out->states.count = SU_STATES_A_PLACE * places;
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(out->places.shot, places), SU_WANT(out->places.frame, places),
+                       SU_WANT(out->states.place, out->states.count), SU_WANT(out->states.q, out->states.count * r)));
     choose_from(&choose, false, 0, own, places - known, 0);
     choose_from(&choose, true, own, f - own, known, places - known);
-    out->states = (su_training_states){.count = SU_STATES_A_PLACE * places, .place = out->place, .q = out->q};
 done:
     if (status != SU_OK) su_chosen_states_free(out);
     return status;

@@ -7,12 +7,8 @@
 
 /* Owned, released by su_chosen_states_free. */
 typedef struct su_chosen_states {
-    int64_t places;
-    int *shot;                 /* (places) of meta `shots` */
-    int64_t *frame;            /* (places) */
-    su_training_states states; /* of these places; arrays owned here */
-    int64_t *place;
-    double *q;
+    su_shot_frames_list places; /* by the shots of meta `shots` */
+    su_training_states states;  /* of these places */
 } su_chosen_states;
 
 /* Largest motion of a vertex in state q (r), m; a basis for all poses. */

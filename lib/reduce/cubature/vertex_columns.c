@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 512 }; /* samples a single-precision sum */
-
 static int64_t row_length(const su_fit_problem *p, int64_t station) { return p->r + p->stations[station].samples; }
 
 static int64_t size(const su_fit_problem *p, int64_t station) { return 3 * row_length(p, station); }
@@ -68,8 +66,8 @@ static su_status products(const su_fit_problem *p, int64_t station, int64_t coun
     if (!U) return SU_AGAIN;
     memset(gram, 0, (size_t)(count * total) * sizeof *gram);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, from, to, r, 1, some, length, all, length, 0, U, to);
-    for (int first = r; first < length; first += ROWS) {
-        int more = length - first < ROWS ? length - first : ROWS;
+    for (int first = r; first < length; first += SU_SINGLE_ROWS) {
+        int more = length - first < SU_SINGLE_ROWS ? length - first : SU_SINGLE_ROWS;
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, from, to, more, 1, some + first, length, all + first,
                     length, 0, f, to);
         for (int64_t k = 0; k < count; k++)

@@ -57,12 +57,10 @@ done:
 static void activity(const su_elastic *elastic, int64_t e, const double *mode, double *energy, double *motion)
 {
     const int32_t *tet = elastic->tets + 4 * e;
-    double D[9], G[9];
+    double G[9];
     *motion = 0;
     for (int c = 0; c < 4; c++) *motion += 0.25 * su_dot3(mode + 3 * (int64_t)tet[c], mode + 3 * (int64_t)tet[c]);
-    for (int i = 0; i < 3; i++)
-        for (int c = 0; c < 3; c++) D[3 * i + c] = mode[3 * (int64_t)tet[c + 1] + i] - mode[3 * (int64_t)tet[0] + i];
-    su_mul33(D, elastic->inverse + 9 * e, G);
+    su_displacement_gradient(elastic, mode, e, G);
     double trace = G[0] + G[4] + G[8], strain = 0;
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) {

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "fem/conjugate_gradients.h"
 #include "geometry/tetmesh.h"
+#include "geometry/vector.h"
 #include "reduce/modes/weight_stiffness.h"
 
 #include <cblas.h>
@@ -83,7 +84,7 @@ su_status su_rig_motions_create(const su_skin_ties *ties, int64_t bones, const f
     su_status status;
     *out = (su_rig_motions){.n = ties->n};
     SU_GO(SU_ALLOC(&w, ties->n * bones, "skinning weights", err));
-    if (bones) carry_weights(ties, bones, weights, w);
+    carry_weights(ties, bones, weights, w);
     SU_GO(compress(bones, w, out, err));
     SU_GO(carry_shapes(ties, shapes, skin_shapes, out, err));
 done:
@@ -119,41 +120,33 @@ static bool divide_by_diagonal(void *context, double *r, double *z)
 su_status su_leak_diffuse(const su_tet_mesh *mesh, int64_t b, const int32_t *surface, double length, double *leak,
                           su_error *err)
 {
-    int64_t n = mesh->n, t = mesh->t;
-    const double *vertices = mesh->x;
-    const int32_t *tets = mesh->tets;
+    int64_t n = mesh->n;
     su_weight_stiffness L = {0};
-    uint8_t *skin = NULL;
-    double *ones = NULL, *volume, *deep, largest = 0;
+    uint8_t *skin;
+    double *ones, *volume, *deep, largest = 0;
     su_arena arena = {0};
     su_cg_work work = {0};
     su_status status;
-    SU_GO(SU_ALLOC_ALL("leak", err, SU_WANT(skin, n), SU_WANT(ones, t)));
+    SU_GO(SU_TAKE_ALL(&arena, "leak", err, SU_WANT(skin, n), SU_WANT(ones, mesh->t), SU_WANT(volume, n),
+                      SU_WANT(deep, n)));
     for (int64_t k = 0; k < 3 * b; k++) skin[surface[k]] = 1;
-    for (int64_t e = 0; e < t; e++) ones[e] = 1;
+    for (int64_t e = 0; e < mesh->t; e++) ones[e] = 1;
     SU_GO(su_weight_stiffness_create(mesh, skin, ones, &L, err));
     for (int64_t v = 0; v < n; v++) leak[v] = L.free_count ? 0 : 1;
     if (L.free_count == 0) goto done;
-    volume = su_arena_alloc(&arena, n, sizeof *volume), deep = su_arena_alloc(&arena, n, sizeof *deep);
-    if (!su_cg_take(&work, &arena, L.free_count) || arena.failed) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for the leak");
-        goto done;
-    }
-    su_lumped_mass(n, vertices, t, tets, ones, volume);
+    if (!su_cg_take(&work, &arena, L.free_count)) SU_GO(su_fail(err, SU_AGAIN, "not enough memory for the leak"));
+    su_lumped_mass(n, mesh->x, mesh->t, mesh->tets, ones, volume);
     for (int64_t f = 0; f < L.free_count; f++) volume[f] = volume[L.free_vertex[f]]; /* which ascend */
     for (int64_t k = 0; k < L.matrix.entries; k++) L.matrix.value[k] *= length * length;
     for (int64_t f = 0; f < L.free_count; f++) L.matrix.value[L.matrix.start[f]] += volume[f];
     if (su_conjugate_gradients(&L.matrix, NULL, (su_preconditioner){divide_by_diagonal, &L.matrix}, &work,
-                               LEAK_TOLERANCE, LEAK_STEPS, volume, deep) != SU_CG_SOLVED) {
-        status = su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge");
-        goto done;
-    }
+                               LEAK_TOLERANCE, LEAK_STEPS, volume, deep) != SU_CG_SOLVED)
+        SU_GO(su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge"));
     for (int64_t f = 0; f < L.free_count; f++) largest = fmax(largest, deep[f]);
     for (int64_t f = 0; f < L.free_count; f++) leak[L.free_vertex[f]] = fmax(deep[f] / largest, 0);
 done:
     su_weight_stiffness_free(&L);
     su_arena_free(&arena);
-    free(skin), free(ones);
     return status;
 }
 
@@ -166,14 +159,6 @@ void su_complementarity_free(su_complementarity *c)
     *c = (su_complementarity){0};
 }
 
-static void monomials(const double x[3], int count, double p[MONOMIALS])
-{
-    p[0] = 1, p[1] = x[0], p[2] = x[1], p[3] = x[2];
-    if (count == AFFINE) return;
-    p[4] = x[0] * x[0], p[5] = x[1] * x[1], p[6] = x[2] * x[2];
-    p[7] = x[0] * x[1], p[8] = x[1] * x[2], p[9] = x[2] * x[0];
-}
-
 /* Orthonormal polynomials of a weight: combinations C (count,count) of the first `count` monomials of (x - origin) /
  * radius, lower triangular, by their moments; rows that depend on those before are 0. */
 typedef struct polynomials {
@@ -182,11 +167,19 @@ typedef struct polynomials {
     bool there[MONOMIALS];
 } polynomials;
 
+static void monomials(const polynomials *q, const double *x, double p[MONOMIALS])
+{
+    double y[3];
+    for (int i = 0; i < 3; i++) y[i] = (x[i] - q->origin[i]) / q->radius;
+    p[0] = 1, p[1] = y[0], p[2] = y[1], p[3] = y[2];
+    if (q->count == AFFINE) return;
+    for (int i = 0; i < 3; i++) p[AFFINE + i] = y[i] * y[i], p[AFFINE + 3 + i] = y[i] * y[(i + 1) % 3];
+}
+
 static void evaluate(const polynomials *q, const double *x, double factor, double *out)
 {
-    double p[MONOMIALS], y[3];
-    for (int i = 0; i < 3; i++) y[i] = (x[i] - q->origin[i]) / q->radius;
-    monomials(y, q->count, p);
+    double p[MONOMIALS];
+    monomials(q, x, p);
     for (int j = 0; j < q->count; j++) {
         if (!q->there[j]) continue;
         double sum = 0;
@@ -237,9 +230,8 @@ static polynomials orthonormal_polynomials(int64_t count, const int32_t *vertex,
         }
     if (spread > 0) q.radius = sqrt(spread / sum);
     for (int64_t k = 0; k < count; k++) {
-        double p[MONOMIALS], y[3];
-        for (int i = 0; i < 3; i++) y[i] = (vertices[3 * (int64_t)vertex[k] + i] - q.origin[i]) / q.radius;
-        monomials(y, q.count, p);
+        double p[MONOMIALS];
+        monomials(&q, vertices + 3 * (int64_t)vertex[k], p);
         for (int i = 0; i < q.count; i++)
             for (int j = 0; j <= i; j++) G[i][j] += a[k] * a[k] * p[i] * p[j];
     }
@@ -247,20 +239,6 @@ static polynomials orthonormal_polynomials(int64_t count, const int32_t *vertex,
         for (int j = 0; j < i; j++) G[j][i] = G[i][j];
     orthonormalize(G, &q);
     return q;
-}
-
-/* The panel of one field a (count) times orthonormal polynomials; *affine of its rows, the first, are of first degree.
- * Takes vertex over. */
-static su_status make_panel(int64_t count, int32_t *vertex, const double *a, const double *vertices, int degree_count,
-                            su_row_panel *panel, int *affine, su_error *err)
-{
-    polynomials q = orthonormal_polynomials(count, vertex, a, vertices, degree_count);
-    *panel = (su_row_panel){.rows = q.independent, .count = count, .vertex = vertex};
-    *affine = q.affine;
-    SU_TRY(SU_ALLOC(&panel->value, panel->rows * count, "rows of the rig", err));
-    for (int64_t k = 0; k < count; k++)
-        evaluate(&q, vertices + 3 * (int64_t)vertex[k], a[k], panel->value + k * panel->rows);
-    return SU_OK;
 }
 
 typedef struct builder {
@@ -274,71 +252,53 @@ typedef struct builder {
 /* D sqrt(m), 0 where held */
 static double weigh(const builder *b, int64_t v) { return b->held && b->held[v] ? 0 : b->leak[v] * sqrt(b->mass[v]); }
 
-static su_status bone_panel(builder *b, int64_t bone, double *a, su_error *err)
+/* Entries a of one field that are not 0, and where they are; their number. Fields are the bones' weights, then the
+ * components of the shapes. */
+static int64_t field_of(const builder *b, int64_t field, int32_t *vertex, double *a)
 {
     const su_rig_motions *rig = b->rig;
-    int64_t from = rig->start[bone], to = rig->start[bone + 1], count = 0;
-    int32_t *vertex;
-    su_row_panel *panel = &b->out->panels[b->out->panel_count];
-    SU_TRY(SU_ALLOC(&vertex, to - from, "rows of the rig", err));
+    const bool bone = field < rig->bones;
+    int64_t from = bone ? rig->start[field] : 0, to = bone ? rig->start[field + 1] : rig->n, count = 0;
+    int64_t component = field - rig->bones;
+    const double *shape = bone ? NULL : rig->shape + component / 3 * 3 * rig->n + component % 3;
     for (int64_t k = from; k < to; k++) {
-        double value = weigh(b, rig->vertex[k]) * rig->weight[k];
-        if (value != 0) vertex[count] = rig->vertex[k], a[count++] = value;
+        int32_t v = bone ? rig->vertex[k] : (int32_t)k;
+        double value = weigh(b, v) * (bone ? rig->weight[k] : shape[3 * k]);
+        if (value != 0) vertex[count] = v, a[count++] = value;
     }
-    SU_TRY(make_panel(count, vertex, a, b->vertices, MONOMIALS, panel, &b->affine[b->out->panel_count], err));
-    b->out->rows += panel->rows, b->out->panel_count++;
-    return SU_OK;
+    return count;
 }
 
-static su_status shape_panel(builder *b, int64_t shape, int axis, double *a, su_error *err)
-{
-    int64_t n = b->rig->n, count = 0;
-    int32_t *vertex;
-    su_row_panel *panel = &b->out->panels[b->out->panel_count];
-    SU_TRY(SU_ALLOC(&vertex, n, "rows of the rig", err));
-    for (int64_t v = 0; v < n; v++) {
-        double value = weigh(b, v) * b->rig->shape[3 * (shape * n + v) + axis];
-        if (value != 0) vertex[count] = (int32_t)v, a[count++] = value;
-    }
-    SU_TRY(make_panel(count, vertex, a, b->vertices, AFFINE, panel, &b->affine[b->out->panel_count], err));
-    b->affine[b->out->panel_count] = 0;
-    b->out->rows += panel->rows, b->out->panel_count++;
-    return SU_OK;
-}
-
-/* Longest bone or shape, as sum of squares over the vertices. */
-static double square_of_bone(const builder *b, int64_t bone)
-{
-    double sum = 0;
-    for (int64_t k = b->rig->start[bone]; k < b->rig->start[bone + 1]; k++)
-        sum += pow(weigh(b, b->rig->vertex[k]) * b->rig->weight[k], 2);
-    return sum;
-}
-
-static double square_of_shape(const builder *b, int64_t shape, int axis)
-{
-    double sum = 0;
-    for (int64_t v = 0; v < b->rig->n; v++)
-        sum += pow(weigh(b, v) * b->rig->shape[3 * (shape * b->rig->n + v) + axis], 2);
-    return sum;
-}
-
+/* A panel for each field that is not noise: it times orthonormal polynomials, those of first degree first. */
 static su_status make_panels(builder *b, su_error *err)
 {
-    const su_rig_motions *rig = b->rig;
-    double *a = NULL, bones = 0, shapes = 0;
-    su_status status = SU_OK;
-    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(b->out->panels, rig->bones + 3 * rig->shapes),
-                       SU_WANT(b->affine, rig->bones + 3 * rig->shapes), SU_WANT(a, rig->n)));
-    for (int64_t k = 0; k < rig->bones; k++) bones = fmax(bones, square_of_bone(b, k));
-    for (int64_t k = 0; k < 3 * rig->shapes; k++) shapes = fmax(shapes, square_of_shape(b, k / 3, (int)(k % 3)));
-    for (int64_t k = 0; k < rig->bones; k++)
-        if (square_of_bone(b, k) > NOTHING * NOTHING * bones) SU_GO(bone_panel(b, k, a, err));
-    for (int64_t k = 0; k < 3 * rig->shapes; k++)
-        if (square_of_shape(b, k / 3, (int)(k % 3)) > NOTHING * NOTHING * shapes)
-            SU_GO(shape_panel(b, k / 3, (int)(k % 3), a, err));
+    su_complementarity *out = b->out;
+    int64_t bones = b->rig->bones, n = b->rig->n, fields = bones + 3 * b->rig->shapes;
+    double *a = NULL, *square = NULL, longest[2] = {0};
+    int32_t *vertex = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(out->panels, fields), SU_WANT(b->affine, fields), SU_WANT(a, n),
+                       SU_WANT(vertex, n), SU_WANT(square, fields)));
+    for (int64_t f = 0; f < fields; f++) {
+        square[f] = su_dot(field_of(b, f, vertex, a), a, a);
+        longest[f < bones] = fmax(longest[f < bones], square[f]);
+    }
+    for (int64_t f = 0; f < fields; f++) {
+        if (square[f] <= NOTHING * NOTHING * longest[f < bones]) continue;
+        int64_t count = field_of(b, f, vertex, a);
+        polynomials q = orthonormal_polynomials(count, vertex, a, b->vertices, f < bones ? MONOMIALS : AFFINE);
+        su_row_panel *panel = &out->panels[out->panel_count];
+        b->affine[out->panel_count++] = f < bones ? q.affine : 0;
+        *panel = (su_row_panel){.rows = q.independent, .count = count};
+        out->rows += panel->rows;
+        SU_GO(SU_ALLOC_ALL("rows of the rig", err, SU_WANT(panel->vertex, count),
+                           SU_WANT(panel->value, panel->rows * count)));
+        memcpy(panel->vertex, vertex, (size_t)count * sizeof *vertex);
+        for (int64_t k = 0; k < count; k++)
+            evaluate(&q, b->vertices + 3 * (int64_t)vertex[k], a[k], panel->value + k * panel->rows);
+    }
 done:
-    free(a);
+    free(a), free(square), free(vertex);
     return status;
 }
 
@@ -391,21 +351,18 @@ static su_status independent_rows(int64_t size, double *gram, uint8_t *keep, int
 {
     lapack_int *pivot, rank = 0;
     double longest = 0;
-    *kept = 0;
+    int info = 0;
     memset(keep, 0, (size_t)size);
-    if (size == 0) return SU_OK;
     SU_TRY(SU_ALLOC(&pivot, size, "rows of the rig", err));
     for (int64_t i = 0; i < size; i++) longest = fmax(longest, gram[i * size + i]);
-    int info = longest > 0 ? LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (lapack_int)size, gram, (lapack_int)size, pivot,
-                                            &rank, DEPENDENT * longest)
-                           : 0;
-    if (info < 0) { /* above 0 it says that some rows depend on others */
-        free(pivot);
-        return su_fail(err, su_lapack_status(info, SU_NUMERICS), "the rows of the rig cannot be told apart");
-    }
+    if (longest > 0)
+        info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (lapack_int)size, gram, (lapack_int)size, pivot, &rank,
+                              DEPENDENT * longest);
     for (lapack_int k = 0; k < rank; k++) keep[pivot[k] - 1] = 1;
     *kept = rank;
     free(pivot);
+    if (info < 0) /* above 0 it says that some rows depend on others */
+        return su_fail(err, su_lapack_status(info, SU_NUMERICS), "the rows of the rig cannot be told apart");
     return SU_OK;
 }
 

@@ -12,7 +12,7 @@
 
 #define CARRIED 0.3 /* sum of weights in ties from which on a vertex follows the other side well enough */
 
-void su_contact_free(su_contact *contact)
+void su_contact_free(su_contact_rows *contact)
 {
     if (!contact) return;
     free(contact->offsets), free(contact->vertices), free(contact->coefficients);
@@ -57,19 +57,14 @@ typedef struct detector {
     double *face_normal; /* (b,3) unit; 0 for triangles without area */
     int64_t *around;     /* (n + 1) first edge of each vertex in `next` */
     int32_t *next;       /* neighbours along the surface */
+    su_arena arena;      /* owns these */
     su_boxtree tree;
 } detector;
 
-static void detector_free(detector *d)
-{
-    free(d->normal), free(d->face_normal), free(d->around), free(d->next);
-    su_boxtree_free(&d->tree);
-}
-
 static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *err)
 {
-    SU_TRY(SU_ALLOC_ALL("contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
-                        SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
+    SU_TRY(SU_TAKE_ALL(&d->arena, "contact", err, SU_WANT(d->normal, 3 * n), SU_WANT(d->face_normal, 3 * b),
+                       SU_WANT(d->around, n + 2), SU_WANT(d->next, 6 * b)));
     su_contact_normals(n, d->x, b, d->surface, d->face_normal, d->normal);
     for (int64_t k = 0; k < 3 * b; k++) d->around[d->surface[k] + 2] += 2;
     for (int64_t v = 0; v < n; v++) d->around[v + 2] += d->around[v + 1];
@@ -165,14 +160,11 @@ static su_status find_touches(const detector *d, int64_t n, const uint8_t *on_su
     {
         walk w = {0};
         su_error mine = {0};
-        su_status status = SU_ALLOC(&w.reached, n, "contact", &mine);
-        if (status == SU_OK) status = SU_ALLOC(&w.visited, n, "contact", &mine);
-        if (status == SU_OK) status = SU_ALLOC(&w.settled, n, "contact", &mine);
+        su_status status =
+            SU_ALLOC_ALL("contact", &mine, SU_WANT(w.reached, n), SU_WANT(w.visited, n), SU_WANT(w.settled, n));
         for (int64_t v = 0; v < n && w.reached; v++) w.reached[v] = INFINITY;
-        if (status != SU_OK) {
 #pragma omp critical(su_contact)
-            if (first == SU_OK) first = status, *err = mine;
-        }
+        su_keep_first_error(&first, err, status, &mine);
 #pragma omp for schedule(dynamic, 64)
         for (int64_t v = 0; v < n; v++) {
             touches[v].triangle = -1;
@@ -200,14 +192,14 @@ static su_status grow(void *array, int64_t old, int64_t more, size_t size, su_er
     return SU_OK;
 }
 
-su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err)
+su_status su_contact_reserve(su_contact_rows *contact, int64_t rows, int64_t entries, su_error *err)
 {
     SU_TRY(grow(&contact->offsets, contact->rows + 1, rows, sizeof *contact->offsets, err));
     SU_TRY(grow(&contact->vertices, contact->entries, entries, sizeof *contact->vertices, err));
     return grow(&contact->coefficients, 3 * contact->entries, 3 * entries, sizeof *contact->coefficients, err);
 }
 
-void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
+void su_contact_append(su_contact_rows *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held)
 {
     double norm = 0;
@@ -224,47 +216,34 @@ void su_contact_append(su_contact *contact, int count, const int32_t *vertices, 
     contact->offsets[++contact->rows] = (int32_t)contact->entries;
 }
 
-static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact *out)
+void su_contact_bind(su_contact_rows *contact, int count, const int32_t *vertices, const double *weights,
+                     const double *normal, const uint8_t *held)
 {
-    const double *normal = d->face_normal + 3 * (int64_t)t->triangle;
-    int32_t vertices[4] = {v};
-    double coefficients[12] = {0};
-    memcpy(coefficients, normal, 3 * sizeof *normal);
-    switch (d->settings->kind) {
-    case SU_CONTACT_PAIRS:
-        for (int c = 0; c < 3; c++) {
-            vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
-            for (int i = 0; i < 3; i++) coefficients[3 * (c + 1) + i] = -t->bary[c] * normal[i];
-        }
-        su_contact_append(out, 4, vertices, coefficients, held);
-        return;
-    case SU_CONTACT_SLIDING:
-        su_contact_append(out, 1, vertices, coefficients, held);
-        return;
-    case SU_CONTACT_FIXED:
-        for (int i = 0; i < 3; i++) {
-            const double unit[3] = {i == 0, i == 1, i == 2};
-            su_contact_append(out, 1, vertices, unit, held);
-        }
-        return;
-    case SU_CONTACT_TIED:
-        for (int i = 0; i < 3; i++) {
-            double unit[12] = {0};
-            unit[i] = 1;
-            for (int c = 0; c < 3; c++) {
-                vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
-                unit[3 * (c + 1) + i] = -t->bary[c];
-            }
-            su_contact_append(out, 4, vertices, unit, held);
-        }
+    for (int axis = 0; axis < (normal ? 1 : 3); axis++) {
+        double row[12] = {0};
+        for (int c = 0; c < count; c++)
+            for (int i = 0; i < 3; i++)
+                if (normal)
+                    row[3 * c + i] = weights[c] * normal[i];
+                else if (i == axis)
+                    row[3 * c + i] = weights[c];
+        su_contact_append(contact, count, vertices, row, held);
     }
+}
+
+static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact_rows *out)
+{
+    const int32_t *c = d->surface + 3 * (int64_t)t->triangle, vertices[] = {v, c[0], c[1], c[2]};
+    const double weights[] = {1, -t->bary[0], -t->bary[1], -t->bary[2]};
+    su_contact_bind(out, su_contact_pairs(d->settings->kind) ? 4 : 1, vertices, weights,
+                    su_contact_slides(d->settings->kind) ? d->face_normal + 3 * (int64_t)t->triangle : NULL, held);
 }
 
 /* Whether a contact binds anything that is not held. */
 static bool can_move(const detector *d, int64_t v, const touch *t, const uint8_t *held)
 {
     bool moves = !held[v];
-    if (d->settings->kind == SU_CONTACT_PAIRS || d->settings->kind == SU_CONTACT_TIED)
+    if (su_contact_pairs(d->settings->kind))
         for (int c = 0; c < 3; c++) moves |= t->bary[c] != 0 && !held[d->surface[3 * (int64_t)t->triangle + c]];
     return moves;
 }
@@ -305,15 +284,14 @@ static int64_t find_patches(const detector *d, int64_t n, const touch *touches, 
  * side with more vertices is tied to the triangles of the other. A vertex of that keeps its own tie only where hardly
  * any vertex is tied to it: at rims of unequal patches, and between vertices tied far from it. Others get triangle -1.
  */
-static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
+static su_status choose_sides(detector *d, int64_t n, touch *touches, su_error *err)
 {
-    int32_t *members = NULL;
-    uint8_t *seen = NULL;
-    double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
-    patch *patches = NULL;
-    su_status status;
-    SU_GO(
-        SU_ALLOC_ALL("contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n), SU_WANT(patches, n)));
+    int32_t *members;
+    uint8_t *seen;
+    double *carries; /* (n) sum of the weights that a vertex has in ties */
+    patch *patches;
+    SU_TRY(SU_TAKE_ALL(&d->arena, "contact", err, SU_WANT(members, n), SU_WANT(seen, n), SU_WANT(carries, n),
+                       SU_WANT(patches, n)));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
     su_sort(patches, (size_t)count, sizeof *patches, larger_patch);
     for (int64_t p = 0; p < count; p++)
@@ -326,23 +304,20 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
             }
             for (int c = 0; c < 3; c++) carries[corners[c]] += touches[v].bary[c];
         }
-    status = SU_OK;
-done:
-    free(members), free(seen), free(carries), free(patches);
-    return status;
+    return SU_OK;
 }
 
 su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
-                            su_contact *out, su_error *err)
+                            su_contact_rows *out, su_error *err)
 {
     int64_t n = flesh->n, b = flesh->b;
     const uint8_t *held = flesh->held;
     detector d = {.neutral = flesh->neutral, .x = flesh->x, .surface = flesh->surface, .settings = settings};
-    touch *touches = NULL;
-    uint8_t *on_surface = NULL;
+    touch *touches;
+    uint8_t *on_surface;
     su_status status;
     memset(out, 0, sizeof *out);
-    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
+    SU_GO(SU_TAKE_ALL(&d.arena, "contact", err, SU_WANT(touches, n), SU_WANT(on_surface, n)));
     SU_GO(detector_create(&d, n, b, err));
     for (int64_t k = 0; k < 3 * b; k++) on_surface[flesh->surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
@@ -357,10 +332,9 @@ su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_sett
     SU_GO(su_contact_reserve(out, 3 * count, 12 * count, err));
     for (int64_t v = 0; v < n; v++)
         if (touches[v].triangle >= 0) append_touch(&d, (int32_t)v, &touches[v], held, out);
-    status = SU_OK;
 done:
     if (status != SU_OK) su_contact_free(out);
-    detector_free(&d);
-    free(touches), free(on_surface);
+    su_boxtree_free(&d.tree);
+    su_arena_free(&d.arena);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum su_contact_kind {
@@ -27,33 +28,48 @@ typedef struct su_contact_flesh {
     const double *neutral, *x; /* (n,3) */
     int64_t b;
     const int32_t *surface; /* (b,3) */
-    const uint8_t *held;    /* (n) 1 where a vertex cannot move; NULL: none */
+    const uint8_t *held;    /* (n) 1 where a vertex cannot move */
 } su_contact_flesh;
 
 /* Rows C u = 0 of Euclidean norm 1 (docs/formats.md, convention 10). Zero-initialize; owned arrays. */
-typedef struct su_contact {
+typedef struct su_contact_rows {
     int64_t rows, entries;
     int32_t *offsets;     /* (rows + 1) */
     int32_t *vertices;    /* (entries) */
     double *coefficients; /* (entries,3) */
     int64_t contacts;     /* vertices in contact */
     int64_t penetrating;  /* of those, inside the other side */
-} su_contact;
+} su_contact_rows;
 
-void su_contact_free(su_contact *contact);
+void su_contact_free(su_contact_rows *contact);
 
 /* Vertices of the surface that touch or penetrate a triangle whose normal opposes theirs (by more than 120 degrees) and
  * that is far apart along the neutral surface. Rows without a free vertex are left out. Rows stand in the order of
  * vertices; redundant ones may be among them. */
 su_status su_contact_detect(const su_contact_flesh *flesh, const su_contact_settings *settings, int threads,
-                            su_contact *out, su_error *err);
+                            su_contact_rows *out, su_error *err);
 
 /* Room for so many more rows and entries. */
-su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err);
+su_status su_contact_reserve(su_contact_rows *contact, int64_t rows, int64_t entries, su_error *err);
 /* Appends one row over `count` vertices, coefficients (count,3), scaled to norm 1; held vertices are left out, and with
  * none left the row. The room must be there. */
-void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
+void su_contact_append(su_contact_rows *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held);
+
+/* Appends rows by which the sum of the vertices' (count) displacements times weights vanishes along a normal, or, where
+ * that is NULL, along each axis. */
+void su_contact_bind(su_contact_rows *contact, int count, const int32_t *vertices, const double *weights,
+                     const double *normal, const uint8_t *held);
+
+/* Whether a contact acts along its normal alone, and whether it takes the other side along. */
+static inline bool su_contact_slides(su_contact_kind kind)
+{
+    return kind == SU_CONTACT_PAIRS || kind == SU_CONTACT_SLIDING;
+}
+static inline bool su_contact_pairs(su_contact_kind kind)
+{
+    return kind == SU_CONTACT_PAIRS || kind == SU_CONTACT_TIED;
+}
 
 /* Cosine: surfaces that face each other within 60 degrees. */
 #define SU_CONTACT_OPPOSING (-0.5)

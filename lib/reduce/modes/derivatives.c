@@ -13,19 +13,17 @@ enum { BATCH = 128 };
 /* Gradients of `count` displacement fields on one tet, A[c count + i]; u (n slots, 3 count) by free vertex. */
 static void field_gradients(const su_elastic *elastic, int64_t e, int64_t count, const double *u, double *A)
 {
-    const double *inverse = elastic->inverse + 9 * e;
+    double g[12];
+    su_shape_gradients(elastic->inverse + 9 * e, g);
     memset(A, 0, 9 * (size_t)count * sizeof *A);
     for (int a = 0; a < 4; a++) {
         int64_t f = elastic->free_index[elastic->tets[4 * e + a]];
         if (f < 0) continue;
-        double g[3];
-        for (int j = 0; j < 3; j++)
-            g[j] = a ? inverse[3 * (a - 1) + j] : -(inverse[j] + inverse[3 + j] + inverse[6 + j]);
         for (int i = 0; i < 3; i++) {
             const double *from = u + (3 * f + i) * count;
             for (int j = 0; j < 3; j++) {
                 double *to = A + (3 * i + j) * count;
-                for (int64_t k = 0; k < count; k++) to[k] += from[k] * g[j];
+                for (int64_t k = 0; k < count; k++) to[k] += from[k] * g[3 * a + j];
             }
         }
     }
@@ -60,10 +58,11 @@ static void transpose(int64_t rows, int64_t columns, const double *in, double *o
 }
 
 typedef struct workspace {
-    double *phi, *y;  /* (size,count): fields by dof */
-    double *sum;      /* (size,pairs) */
-    double *parts;    /* (BATCH,12,pairs) */
-    double **scratch; /* one a thread */
+    double *phi, *y; /* (size,count): fields by dof */
+    double *sum;     /* (size,pairs) */
+    double *parts;   /* (BATCH,12,pairs) */
+    int64_t room;    /* scratch (threads,room) */
+    double *scratch;
 } workspace;
 
 /* Batches as in fem/elastic.c: kernels in parallel, then every thread adds to its own vertices in the order of tets. */
@@ -75,7 +74,7 @@ static void accumulate(const su_elastic *elastic, const double *x, const su_mode
     {
         int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
         int64_t first = elastic->free_count * me / team, last = elastic->free_count * (me + 1) / team;
-        double *A = work->scratch[me], *B = A + 9 * count, *Q = B + 9 * count, *scratch = Q + 9 * pairs;
+        double *A = work->scratch + me * work->room, *B = A + 9 * count, *Q = B + 9 * count, *scratch = Q + 9 * pairs;
         for (int64_t from = 0; from < elastic->t; from += BATCH) {
             int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
 #pragma omp for schedule(static)
@@ -109,27 +108,21 @@ su_status su_stiffness_derivatives(const su_elastic *elastic, const double *x, c
                                    int threads, su_error *err)
 {
     int64_t size = elastic->pattern.size, count = of->count, pairs = of->pairs;
-    workspace work = {0};
+    workspace work = {.room = 18 * count + 9 * pairs + su_second_derivative_scratch(count, pairs)};
+    su_arena arena = {0};
     su_status status;
-    SU_GO(SU_ALLOC_ALL("modal derivatives", err, SU_WANT(work.phi, size * count), SU_WANT(work.sum, size * pairs),
-                       SU_WANT(work.parts, 12 * pairs * BATCH), SU_WANT(work.scratch, threads)));
-    for (int k = 0; k < threads; k++)
-        SU_GO(SU_ALLOC(&work.scratch[k], 18 * count + 9 * pairs + su_second_derivative_scratch(count, pairs),
-                       "modal derivatives", err));
+    SU_GO(SU_TAKE_ALL(&arena, "modal derivatives", err, SU_WANT(work.phi, size * count),
+                      SU_WANT(work.sum, size * pairs), SU_WANT(work.parts, 12 * pairs * BATCH),
+                      SU_WANT(work.scratch, threads * work.room)));
     transpose(count, size, of->phi, work.phi, threads);
     work.y = work.phi;
     if (of->y != of->phi) {
-        work.y = NULL;
-        SU_GO(SU_ALLOC(&work.y, size * count, "modal derivatives", err));
+        SU_GO(SU_TAKE_ALL(&arena, "modal derivatives", err, SU_WANT(work.y, size * count)));
         transpose(count, size, of->y, work.y, threads);
     }
     accumulate(elastic, x, of, &work, threads);
     transpose(size, pairs, work.sum, out, threads);
-    status = SU_OK;
 done:
-    if (work.y != work.phi) free(work.y);
-    free(work.phi), free(work.sum), free(work.parts);
-    for (int k = 0; work.scratch && k < threads; k++) free(work.scratch[k]);
-    free(work.scratch);
+    su_arena_free(&arena);
     return status;
 }

@@ -28,12 +28,10 @@ static su_status one_region(const su_basis *bases, const double *gram, int64_t f
     SU_GO(su_eigen_symmetric(size, matrix, values, err));
     for (int64_t k = 0; k < wanted; k++) {
         int64_t at = size - 1 - k;
-        if (at < 0 || !(values[at] > INDEPENDENT * values[size - 1])) {
-            status = su_fail(err, SU_USAGE,
-                             "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
-                             (long long)count, (long long)k, (long long)wanted);
-            goto done;
-        }
+        if (at < 0 || !(values[at] > INDEPENDENT * values[size - 1]))
+            SU_GO(su_fail(err, SU_USAGE,
+                          "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
+                          (long long)count, (long long)k, (long long)wanted));
         double *to = out + 3 * k * n;
         su_eigen_fix_sign(size, matrix + at * size);
         for (int64_t a = 0; a < size; a++) {
@@ -42,7 +40,6 @@ static su_status one_region(const su_basis *bases, const double *gram, int64_t f
             for (int64_t i = 0; i < 3 * n; i++) to[i] += share * from[i];
         }
     }
-    status = SU_OK;
 done:
     free(matrix), free(values);
     return status;

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "geometry/boxtree.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,87 +19,75 @@ int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *regi
 {
     int64_t regions = 0;
     for (int64_t h = 0; h < count; h++) {
-        int64_t first = 0, before = 0; /* regions seen before the first handle of this name */
+        int64_t first = 0;
         while (strcmp(handles[first].name, handles[h].name)) first++;
-        for (int64_t k = 0; k < first; k++) {
-            int64_t earlier = 0;
-            while (strcmp(handles[earlier].name, handles[k].name)) earlier++;
-            before += earlier == k;
-        }
+        if (region) region[h] = first == h ? (int32_t)regions : region[first];
         regions += first == h;
-        if (region) region[h] = (int32_t)before;
     }
     return regions;
 }
 
+static su_status append(const su_handle *handle, int64_t *count, su_handle **handles, su_error *err)
+{
+    su_handle *more = realloc(*handles, (size_t)(*count + 1) * sizeof *more);
+    if (!more) return su_fail(err, SU_AGAIN, "out of memory");
+    *handles = more;
+    more[(*count)++] = *handle;
+    return SU_OK;
+}
+
 /* ---- from a file ---- */
 
-/* One line into a handle; the number of coordinates found, -1: malformed. */
-static int parse_handle(const char *line, su_handle *out)
+/* One line into a handle; false: malformed. */
+static bool parse_handle(const char *line, su_handle *out)
 {
     const char *comma = strchr(line, ',');
     while (isspace((unsigned char)*line)) line++;
-    if (!comma || comma == line) return -1;
+    if (!comma || comma == line) return false;
     size_t length = (size_t)(comma - line);
     while (length && isspace((unsigned char)line[length - 1])) length--;
-    if (length == 0 || length >= sizeof out->name) return -1;
+    if (length == 0 || length >= sizeof out->name) return false;
     memcpy(out->name, line, length);
     out->name[length] = '\0';
     int count = 0;
     for (const char *at = comma + 1;; at++) {
         char *end;
-        if (count == 6) return -1;
+        if (count == 6) return false;
         out->ends[count] = strtod(at, &end);
-        if (end == at || !isfinite(out->ends[count])) return -1;
+        if (end == at || !isfinite(out->ends[count])) return false;
         count++;
         for (at = end; isspace((unsigned char)*at);) at++;
         if (*at == '\0') break;
-        if (*at != ',') return -1;
+        if (*at != ',') return false;
     }
     if (count == 3) memcpy(out->ends + 3, out->ends, 3 * sizeof *out->ends);
-    return count == 3 || count == 6 ? count : -1;
+    return count == 3 || count == 6;
 }
 
 su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err)
 {
     FILE *file = fopen(path, "r");
-    su_handle *list = NULL;
     char *line = NULL;
     size_t room = 0;
-    int64_t found = 0, number = 0;
     su_status status = SU_OK;
+    *count = 0, *handles = NULL;
     if (!file) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot be read: %s", path, strerror(errno));
-    while (getline(&line, &room, file) >= 0) {
+    for (int64_t number = 1; status == SU_OK && getline(&line, &room, file) >= 0; number++) {
         const char *at = line;
-        number++;
+        su_handle handle = {0};
         while (isspace((unsigned char)*at)) at++;
         if (*at == '\0' || *at == '#') continue;
-        su_handle *more = realloc(list, (size_t)(found + 1) * sizeof *list);
-        if (!more) {
-            status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
-            goto done;
-        }
-        list = more;
-        if (parse_handle(at, &list[found]) < 0) {
-            status =
-                su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
-            goto done;
-        }
-        found++;
+        status = parse_handle(at, &handle)
+                     ? append(&handle, count, handles, err)
+                     : su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path,
+                               (long long)number);
     }
-    if (ferror(file))
-        status = su_fail(err, SU_INPUT, "%s: cannot be read", path);
-    else if (found == 0)
-        status = su_fail(err, SU_INPUT, "%s: has no handles", path);
-done:
+    if (status == SU_OK && ferror(file)) status = su_fail(err, SU_INPUT, "%s: cannot be read", path);
+    if (status == SU_OK && *count == 0) status = su_fail(err, SU_INPUT, "%s: has no handles", path);
     free(line);
     fclose(file);
-    if (status != SU_OK) {
-        free(list);
-        return status;
-    }
-    *count = found, *handles = list;
-    return SU_OK;
+    if (status != SU_OK) free(*handles), *handles = NULL;
+    return status;
 }
 
 /* ---- spread over the flesh ---- */
@@ -123,11 +112,9 @@ su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *he
         unheld++;
         for (int i = 0; i < 3; i++) mean[i] += vertices[3 * v + i];
     }
-    if (unheld < count) {
-        status = su_fail(err, SU_INPUT, "%lld regions asked of %lld free flesh vertices", (long long)count,
-                         (long long)unheld);
-        goto done;
-    }
+    if (unheld < count)
+        SU_GO(su_fail(err, SU_INPUT, "%lld regions asked of %lld free flesh vertices", (long long)count,
+                      (long long)unheld));
     for (int i = 0; i < 3; i++) mean[i] /= (double)unheld;
     for (int64_t v = 0; v < n; v++) distance[v] = held && held[v] ? -1 : square_distance(vertices + 3 * v, mean);
     for (int64_t h = 0; h < count; h++) {
@@ -169,11 +156,9 @@ static su_status add_item(const char *at, const char *end, const char *what, con
         snprintf(pattern, sizeof pattern, "%.*s", (int)(stop - bone), bone);
         for (int64_t b = 0; b < bones->count; b++) {
             if (!bones->names[b] || fnmatch(pattern, bones->names[b], 0) != 0) continue;
-            su_handle *more = realloc(*handles, (size_t)(*count + 1) * sizeof *more);
-            if (!more) return su_fail(err, SU_AGAIN, "out of memory");
-            *handles = more;
             memcpy(handle.ends, bones->ends + 6 * b, sizeof handle.ends);
-            more[(*count)++] = handle, found++;
+            SU_TRY(append(&handle, count, handles, err));
+            found++;
         }
         if (!found) return su_fail(err, SU_INPUT, "%s: there is no bone '%s'", what, pattern);
         bone = stop < end ? stop + 1 : end;
@@ -184,21 +169,16 @@ static su_status add_item(const char *at, const char *end, const char *what, con
 su_status su_handles_of_bones(const char *list, const char *what, const su_bone_segments *bones, int64_t *count,
                               su_handle **handles, su_error *err)
 {
-    su_handle *out = NULL;
-    int64_t found = 0;
     su_status status = SU_OK;
+    *count = 0, *handles = NULL;
     for (const char *at = list; status == SU_OK;) {
         const char *end = at + strcspn(at, ",");
-        status = add_item(at, end, what, bones, &found, &out, err);
+        status = add_item(at, end, what, bones, count, handles, err);
         if (*end == '\0') break;
         at = end + 1;
     }
-    if (status != SU_OK) {
-        free(out);
-        return status;
-    }
-    *count = found, *handles = out;
-    return SU_OK;
+    if (status != SU_OK) free(*handles), *handles = NULL;
+    return status;
 }
 
 /* ---- on the flesh ---- */
@@ -216,13 +196,12 @@ static double distance_to_handle(const su_handle *handle, const double *p)
 /* Does the segment from ends[0..2] to ends[3..5] pass through the tet? Its part inside all four faces is not empty. */
 static bool segment_in_tet(const double *x, const int32_t *tet, const double ends[6])
 {
-    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}}; /* outward */
     double from = 0, to = 1;
     for (int f = 0; f < 4; f++) {
-        const double *a = x + 3 * (int64_t)tet[face[f][0]];
+        const double *a = x + 3 * (int64_t)tet[su_tet_face[f][0]];
         double ab[3], ac[3], normal[3], start[3], direction[3];
-        su_sub3(x + 3 * (int64_t)tet[face[f][1]], a, ab);
-        su_sub3(x + 3 * (int64_t)tet[face[f][2]], a, ac);
+        su_sub3(x + 3 * (int64_t)tet[su_tet_face[f][1]], a, ab);
+        su_sub3(x + 3 * (int64_t)tet[su_tet_face[f][2]], a, ac);
         su_cross3(ab, ac, normal);
         su_sub3(ends, a, start);
         su_sub3(ends + 3, ends, direction);
@@ -254,9 +233,11 @@ static bool mark_crossed(void *context, int32_t item)
     return true;
 }
 
-su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                             const su_handle *handles, int32_t *region_of, su_error *err)
+su_status su_handle_vertices(const su_tet_mesh *mesh, int64_t count, const su_handle *handles, int32_t *region_of,
+                             su_error *err)
 {
+    int64_t n = mesh->n;
+    const double *vertices = mesh->x;
     su_boxtree tree = {0};
     uint8_t *mark = NULL;
     int32_t *region = NULL, *taken = NULL, *rival = NULL;
@@ -264,12 +245,12 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
     su_status status;
     SU_GO(SU_ALLOC_ALL("handles", err, SU_WANT(mark, n), SU_WANT(taken, n), SU_WANT(region, count),
                        SU_WANT(members, count), SU_WANT(rival, count)));
-    SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
+    SU_GO(su_boxtree_of_tets(vertices, mesh->t, mesh->tets, &tree, err));
     su_handle_regions(count, handles, region);
     for (int64_t v = 0; v < n; v++) taken[v] = -1;
     for (int64_t h = 0; h < count; h++) {
         const double *ends = handles[h].ends;
-        crossing c = {vertices, ends, tets, mark, 0};
+        crossing c = {vertices, ends, mesh->tets, mark, 0};
         double low[3], high[3];
         memset(mark, 0, (size_t)n);
         for (int i = 0; i < 3; i++) low[i] = fmin(ends[i], ends[3 + i]), high[i] = fmax(ends[i], ends[3 + i]);
@@ -299,14 +280,10 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
         if (taken[v] >= 0) members[region_of[v]]++;
     }
     for (int64_t h = 0; h < count; h++)
-        if (members[region[h]] == 0) {
-            status = su_fail(err, SU_INPUT,
-                             "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
-                             "more tets",
-                             handles[rival[h]].name, handles[h].name);
-            goto done;
-        }
-    status = SU_OK;
+        if (members[region[h]] == 0)
+            SU_GO(su_fail(err, SU_INPUT,
+                          "handles '%s' and '%s' claim the same flesh vertex; move them apart or use more tets",
+                          handles[rival[h]].name, handles[h].name));
 done:
     su_boxtree_free(&tree);
     free(mark), free(taken), free(region), free(members), free(rival);

@@ -3,6 +3,7 @@
 #define SU_REDUCE_HANDLES_H
 
 #include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -41,7 +42,7 @@ su_status su_handles_spread(int64_t n, const double *vertices, const uint8_t *he
 /* The flesh vertices of each handle: a point is its nearest vertex, a segment the corners of the tets it crosses (its
  * nearest vertex where it crosses none); what two handles claim goes to the nearer one, to the first at equal distance.
  * region_of (n): region that holds a vertex, -1: none. SU_INPUT where that leaves a region without a vertex. */
-su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                             const su_handle *handles, int32_t *region_of, su_error *err);
+su_status su_handle_vertices(const su_tet_mesh *mesh, int64_t count, const su_handle *handles, int32_t *region_of,
+                             su_error *err);
 
 #endif

@@ -10,6 +10,7 @@
 typedef struct found_mode {
     double eigenvalue;
     int64_t at; /* its column among all, region by region */
+    int32_t region;
 } found_mode;
 
 static int by_eigenvalue(const void *a, const void *b)
@@ -51,7 +52,6 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_l
     su_skinning_report sum = {0};
     su_skinning_problem inside = *problem;
     double *values = NULL, *W = NULL, *all = NULL;
-    int32_t *of = NULL;
     uint8_t *outside = NULL;
     found_mode *found = NULL;
     su_status status;
@@ -60,10 +60,8 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_l
         most = regions->modes[g] > most ? regions->modes[g] : most;
     }
     SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(values, most), SU_WANT(W, n * most), SU_WANT(all, n * k),
-                       SU_WANT(of, k)));
-    SU_GO(SU_ALLOC(&outside, n, "regions", err));
+                       SU_WANT(found, k), SU_WANT(outside, n)));
     inside.held = outside;
-    SU_GO(SU_ALLOC(&found, k, "skinning modes", err));
     for (int64_t g = 0; g < regions->count; g++) {
         int64_t modes = regions->modes[g];
         su_skinning_report one;
@@ -75,7 +73,7 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_l
             goto done;
         }
         for (int64_t c = 0; c < modes; c++, at++) {
-            found[at] = (found_mode){values[c], at}, of[at] = (int32_t)g;
+            found[at] = (found_mode){values[c], at, (int32_t)g};
             for (int64_t v = 0; v < n; v++) all[at * n + v] = W[v * modes + c];
         }
         add_report(&sum, &one);
@@ -83,11 +81,11 @@ su_status su_local_skinning_modes(const su_skinning_problem *problem, const su_l
     su_sort(found, (size_t)k, sizeof *found, by_eigenvalue);
     for (int64_t c = 0; c < k; c++) {
         eigenvalues[c] = found[c].eigenvalue;
-        if (region) region[c] = of[found[c].at];
+        if (region) region[c] = found[c].region;
         for (int64_t v = 0; v < n; v++) weights[v * k + c] = all[found[c].at * n + v];
     }
     if (report) *report = sum;
 done:
-    free(values), free(W), free(all), free(of), free(outside), free(found);
+    free(values), free(W), free(all), free(outside), free(found);
     return status;
 }

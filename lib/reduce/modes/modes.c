@@ -2,6 +2,8 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/vector.h"
+#include "linalg/dense.h"
 #include "linalg/principal.h"
 #include "reduce/modes/derivatives.h"
 #include "reduce/modes/rigid_motions.h"
@@ -47,25 +49,24 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear)
 /* Rows of C W on the free dofs. */
 static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_error *err)
 {
-    const su_mode_problem *problem = s->problem;
-    int64_t entries = problem->row_offsets[problem->row_count], write = 0;
+    const su_contact_rows *contact = s->problem->contact;
+    int64_t entries = contact->offsets[contact->rows], write = 0;
     su_status status;
     memset(C, 0, sizeof *C);
-    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, problem->row_count + 1), SU_WANT(C->column, 3 * entries),
+    SU_GO(SU_ALLOC_ALL("constraints", err, SU_WANT(C->start, contact->rows + 1), SU_WANT(C->column, 3 * entries),
                        SU_WANT(C->value, 3 * entries)));
-    for (int64_t r = 0; r < problem->row_count; r++) {
+    for (int64_t r = 0; r < contact->rows; r++) {
         int64_t before = write;
-        for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
-            int64_t f = problem->elastic->free_index[problem->row_vertices[k]];
+        for (int64_t k = contact->offsets[r]; k < contact->offsets[r + 1]; k++) {
+            int64_t f = s->problem->elastic->free_index[contact->vertices[k]];
             for (int i = 0; i < 3 && f >= 0; i++) {
-                double value = problem->row_coefficients[3 * k + i] * s->weight[3 * f + i];
+                double value = contact->coefficients[3 * k + i] * s->weight[3 * f + i];
                 if (value == 0) continue;
                 C->column[write] = 3 * f + i, C->value[write++] = value;
             }
         }
         if (write > before) C->start[++C->rows] = write;
     }
-    status = SU_OK;
 done:
     if (status != SU_OK) su_constraint_rows_free(C);
     return status;
@@ -86,11 +87,9 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     SU_GO(su_eigen_symmetric(k, gram, values, err));
     while (left < k && values[left] < LEFT_FREE * (double)rows * largest * largest) left++;
     SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram,
-                (int)k, 0, combined, (int)size);
+    su_multiply(left, size, k, gram, rigid, combined);
     memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
     *count = left;
-    status = SU_OK;
 done:
     free(product), free(gram), free(values), free(combined);
     return status;
@@ -151,7 +150,7 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     int64_t all = inverse->rigid_count;
     s->shift = all > 0;
     SU_TRY(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
-    if (problem->row_count) SU_TRY(constraint_rows(s, &inverse->C, err));
+    if (problem->contact && problem->contact->rows) SU_TRY(constraint_rows(s, &inverse->C, err));
     if (all && inverse->C.rows) SU_TRY(unconstrained(s, &inverse->C, &inverse->rigid_count, inverse->rigid, err));
     /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
     s->shift_share = inverse->rigid_count < all ? SHIFT_HELD_BY_ROWS : SHIFT;
@@ -177,24 +176,27 @@ static void solver_free(solver *s)
 
 /* ---- modes ---- */
 
+/* out (size) = K y - lambda W M W y; returns |K y|. */
+static double residual_of(const solver *s, double value, const double *y, double *out)
+{
+    su_sparse_multiply(&s->K, y, out);
+    double norm = su_norm(s->size, out);
+    for (int64_t i = 0; i < s->size; i++) out[i] -= value * s->effective[i] * y[i];
+    return norm;
+}
+
 static su_status largest_residual(solver *s, int64_t count, const double *values, const double *y, su_error *err)
 {
-    int64_t size = s->size;
-    double *product, largest = 0;
-    su_status status;
-    SU_TRY(SU_ALLOC(&product, size, "residuals", err));
+    double *residual;
+    su_status status = SU_OK;
+    SU_TRY(SU_ALLOC(&residual, s->size, "residuals", err));
     for (int64_t k = 0; k < count; k++) {
-        double scale = 0, norm = 0;
-        su_sparse_multiply(&s->K, y + k * size, product);
-        for (int64_t i = 0; i < size; i++) scale += product[i] * product[i];
-        for (int64_t i = 0; i < size; i++) product[i] -= values[k] * s->effective[i] * y[k * size + i];
-        SU_GO(su_constrained_residual(&s->inverse, product, &norm, err));
-        if (values[k] > 0) largest = fmax(largest, norm / sqrt(scale));
+        double scale = residual_of(s, values[k], y + k * s->size, residual), norm = 0;
+        SU_GO(su_constrained_residual(&s->inverse, residual, &norm, err));
+        if (values[k] > 0) s->report.residual = fmax(s->report.residual, norm / scale);
     }
-    s->report.residual = largest;
-    status = SU_OK;
 done:
-    free(product);
+    free(residual);
     return status;
 }
 
@@ -210,8 +212,7 @@ static su_status refine(solver *s, int64_t count, const double *values, double *
     SU_TRY(SU_ALLOC(&residual, size, "residuals", err));
     su_status status = SU_OK;
     for (int64_t k = 0; k < count && status == SU_OK; k++) {
-        su_sparse_multiply(&s->K, y + k * size, residual);
-        for (int64_t i = 0; i < size; i++) residual[i] -= values[k] * s->effective[i] * y[k * size + i];
+        residual_of(s, values[k], y + k * size, residual);
         status = su_constrained_inverse_apply(&s->inverse, 1, residual, residual, err);
         for (int64_t i = 0; i < size; i++) y[k * size + i] -= residual[i];
     }
@@ -232,10 +233,7 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
     const su_mode_pairs of = {linear, phi, y, pairs, pair};
     SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, &of, psi, threads, err));
     for (int64_t from = 0; from < pairs; from += 32) { /* blocks, so that the work space of the solver stays small */
-        if (su_progress_stopped(s->problem->progress)) {
-            status = su_fail(err, SU_AGAIN, "stopped");
-            goto done;
-        }
+        if (su_progress_stopped(s->problem->progress)) SU_GO(su_fail(err, SU_AGAIN, "stopped"));
         int64_t columns = pairs - from < 32 ? pairs - from : 32;
         SU_GO(su_constrained_inverse_apply(&s->inverse, columns, psi + from * size, psi + from * size, err));
     }
@@ -251,7 +249,6 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
                scale = first * first / (li * lj);
         for (int64_t i = 0; i < size; i++) psi[p * size + i] *= -s->weight[i] * scale;
     }
-    status = SU_OK;
 done:
     free(pair);
     return status;
@@ -298,8 +295,7 @@ static su_status fill(solver *s, int64_t linear, int64_t r, su_pca *pca, su_erro
     su_status status;
     SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(y, size * (linear + extra)), SU_WANT(values, linear + extra)));
     SU_GO(su_eigen_lowest(&lowest, count, values, y, &s->report.applications, err));
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
+    scale_modes(s, count, y, y);
     SU_GO(add_directions(pca, count, y, extra, SHORTEST, err));
     if (pca->known < r)
         status =
@@ -340,10 +336,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
-    for (int64_t k = 0; k < r; k++)
-        for (int64_t f = 0; f < elastic->free_count; f++)
-            memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
-    status = SU_OK;
+    for (int64_t k = 0; k < r; k++) su_elastic_scatter(elastic, phi + k * size, modes + 3 * k * elastic->n);
 done:
     free(y), free(phi), free(psi);
     return status;

@@ -6,19 +6,17 @@
 #include "core/progress.h"
 #include "fem/elastic.h"
 #include "linalg/constrained_inverse.h"
+#include "reduce/modes/contact.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* What the modes depend on. All pointers borrowed. */
 typedef struct su_mode_problem {
-    const su_elastic *elastic;  /* rest shape and material of the pose set; held: to the rig, or outside the region */
-    const double *x;            /* (n,3) the rest shape */
-    const double *weights;      /* (n) W' > 0 on the free vertices; NULL: ones */
-    int64_t row_count;          /* contact rows C u = 0 (docs/formats.md, convention 10); 0: none */
-    const int32_t *row_offsets; /* (row_count + 1) */
-    const int32_t *row_vertices;
-    const double *row_coefficients; /* (.,3) */
+    const su_elastic *elastic; /* rest shape and material of the pose set; held: to the rig, or outside the region */
+    const double *x;           /* (n,3) the rest shape */
+    const double *weights;     /* (n) W' > 0 on the free vertices; NULL: ones */
+    const su_contact_rows *contact; /* rows C u = 0 (docs/formats.md, convention 10); NULL: none */
     bool keep_rigid; /* rigid motions of parts without held vertices: count among the modes, else left out */
     const su_eigen_watch *watch; /* NULL: nobody wants to know */
     const su_progress *progress; /* may stop it; NULL: nobody does */

@@ -3,7 +3,9 @@
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/tetmesh.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
+#include "linalg/dense.h"
 #include "linalg/principal.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
@@ -20,10 +22,9 @@ static su_status weigh_frames(const su_play *play, const su_played_shots *shapes
                               su_error *err)
 {
     int shot_count = play->count, known = play->motions;
-    double *sorted, *energy = NULL;
+    double *sorted = NULL, *energy = NULL;
     su_status status;
-    SU_TRY(SU_ALLOC(&sorted, shapes->count, "states", err));
-    SU_GO(SU_ALLOC(&energy, shot_count, "states", err));
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(sorted, shapes->count), SU_WANT(energy, shot_count)));
     memcpy(sorted, sizes, (size_t)shapes->count * sizeof *sorted);
     su_sort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
     double least = play->plan->least_motion * sorted[shapes->count / 2];
@@ -43,10 +44,10 @@ done:
 
 /* Fields on the free vertices, numbered as the elasticity numbers them, and what stands there. */
 typedef struct free_part {
-    int64_t size;          /* 3 times the free vertices */
-    const int32_t *vertex; /* (size / 3) borrowed */
-    double *mass;          /* (size) */
-    su_sparse stiffness;   /* (size,size) of the neutral pose */
+    const su_elastic *elastic; /* borrowed */
+    int64_t size;              /* 3 times the free vertices */
+    double *mass;              /* (size) */
+    su_sparse stiffness;       /* (size,size) of the neutral pose */
 } free_part;
 
 static void free_part_free(free_part *part)
@@ -58,23 +59,25 @@ static void free_part_free(free_part *part)
 static su_status free_part_create(const su_elastic *elastic, const double *neutral, int threads, free_part *out,
                                   su_error *err)
 {
-    out->size = 3 * elastic->free_count, out->vertex = elastic->free_vertex;
+    out->elastic = elastic, out->size = 3 * elastic->free_count;
     SU_TRY(SU_ALLOC(&out->mass, out->size, "states", err));
-    for (int64_t i = 0; i < out->size; i++) out->mass[i] = elastic->mass[out->vertex[i / 3]];
+    for (int64_t i = 0; i < out->size; i++) out->mass[i] = elastic->mass[elastic->free_vertex[i / 3]];
     SU_TRY(su_sparse_clone_pattern(&elastic->pattern, &out->stiffness, err));
     su_elastic_stiffness(elastic, neutral, true, &out->stiffness, threads);
     return SU_OK;
 }
 
-/* part (size) of a field (n,3), or back */
-static void take_part(const free_part *part, const double *field, double *out)
+/* parts (count,size) of fields (count,n,3), or back */
+static void take_parts(const free_part *part, int64_t count, const double *fields, double *out)
 {
-    for (int64_t i = 0; i < part->size; i++) out[i] = field[3 * (int64_t)part->vertex[i / 3] + i % 3];
+    for (int64_t k = 0; k < count; k++)
+        su_elastic_gather(part->elastic, fields + 3 * k * part->elastic->n, out + k * part->size);
 }
 
-static void put_part(const free_part *part, const double *in, double *field)
+static void put_parts(const free_part *part, int64_t count, const double *in, double *fields)
 {
-    for (int64_t i = 0; i < part->size; i++) field[3 * (int64_t)part->vertex[i / 3] + i % 3] = in[i];
+    for (int64_t k = 0; k < count; k++)
+        su_elastic_scatter(part->elastic, in + k * part->size, fields + 3 * k * part->elastic->n);
 }
 
 /* The first modes of basis (r,n,3): the principal directions in M of how the flesh at rest in the neutral pose gives
@@ -89,21 +92,17 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
     su_status status;
     *got = 0;
     if (!played->contact || most == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&force, part->size, "forces of contact", err));
-    SU_GO(SU_ALLOC(&answers, played->count * part->size, "forces of contact", err));
-    SU_GO(SU_ALLOC(&modes, most * part->size, "modes", err));
+    SU_GO(SU_ALLOC_ALL("forces of contact", err, SU_WANT(force, part->size),
+                       SU_WANT(answers, played->count * part->size), SU_WANT(modes, most * part->size)));
     SU_GO(su_cholesky_create(&part->stiffness, play->threads, &factor, err));
-    if (su_cholesky_factorize(factor, &part->stiffness, NULL) != SU_OK) {
-        status = su_fail(err, SU_INPUT, "flesh that nothing holds does not answer forces of contact at rest");
-        goto done;
-    }
+    if (su_cholesky_factorize(factor, &part->stiffness, NULL) != SU_OK)
+        SU_GO(su_fail(err, SU_INPUT, "flesh that nothing holds does not answer forces of contact at rest"));
     for (int64_t k = 0; k < played->count; k++) {
-        double *answer = answers + columns * part->size, size2 = 0;
-        take_part(part, played->contact + 3 * k * n, force);
+        double *answer = answers + columns * part->size;
+        take_parts(part, 1, played->contact + 3 * k * n, force);
         if (cblas_dnrm2((int)part->size, force, 1) == 0) continue;
         SU_GO(su_cholesky_solve(factor, 1, force, answer, err));
-        for (int64_t i = 0; i < part->size; i++) size2 += part->mass[i] * answer[i] * answer[i];
-        cblas_dscal((int)part->size, 1 / sqrt(size2), answer, 1);
+        cblas_dscal((int)part->size, 1 / sqrt(su_weighted_dot(part->size, part->mass, answer, answer)), answer, 1);
         columns++;
     }
     if (columns == 0) goto done; /* nothing touches */
@@ -115,7 +114,7 @@ static su_status contact_modes(const su_play *play, const su_played_shots *playe
                         .candidates = answers,
                         .shortest = play->plan->shortest_direction};
     SU_GO(su_mass_pca(&pca, got, err));
-    for (int64_t k = 0; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
+    put_parts(part, *got, modes, basis);
 done:
     su_cholesky_free(factor);
     free(force), free(answers), free(modes);
@@ -124,17 +123,15 @@ done:
 
 /* Takes what the first `front` modes of basis (n,3 each) hold off the `linear` ones behind them, which then span the
  * same beside them. */
-static su_status part_from_front(const su_play *play, const free_part *part, int64_t front, int64_t linear,
-                                 double *basis, su_error *err)
+static su_status part_from_front(const free_part *part, int64_t front, int64_t linear, double *basis, su_error *err)
 {
-    int64_t n = play->tet->n;
-    double *modes = NULL, *columns = NULL;
+    double *modes = NULL, *columns = NULL, *behind = basis + 3 * front * part->elastic->n;
     su_status status;
     if (front == 0 || linear == 0) return SU_OK;
-    SU_GO(SU_ALLOC(&modes, (front + linear) * part->size, "modes", err));
-    SU_GO(SU_ALLOC(&columns, linear * part->size, "modes", err));
-    for (int64_t k = 0; k < front; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
-    for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * (front + k) * n, columns + k * part->size);
+    SU_GO(SU_ALLOC_ALL("modes", err, SU_WANT(modes, (front + linear) * part->size),
+                       SU_WANT(columns, linear * part->size)));
+    take_parts(part, front, basis, modes);
+    take_parts(part, linear, behind, columns);
     const su_pca pca = {.size = part->size,
                         .known = front,
                         .wanted = linear,
@@ -143,7 +140,7 @@ static su_status part_from_front(const su_play *play, const free_part *part, int
                         .vectors = modes,
                         .candidates = columns};
     SU_GO(su_mass_pca(&pca, NULL, err));
-    for (int64_t k = front; k < front + linear; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
+    put_parts(part, linear, modes + front * part->size, behind);
 done:
     free(modes), free(columns);
     return status;
@@ -157,19 +154,17 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
     int64_t n = play->tet->n, count = shapes->count;
     double *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&columns, count * part->size, "states", err));
-    SU_GO(SU_ALLOC(&modes, r * part->size, "modes", err));
-    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(sizes, count), SU_WANT(factor, count)));
+    SU_GO(SU_ALLOC_ALL("states", err, SU_WANT(columns, count * part->size), SU_WANT(modes, r * part->size),
+                       SU_WANT(sizes, count), SU_WANT(factor, count)));
+    take_parts(part, count, shapes->shapes, columns);
     for (int64_t k = 0; k < count; k++) {
-        double *column = columns + k * part->size;
-        take_part(part, shapes->shapes + 3 * k * n, column);
-        for (int64_t i = 0; i < part->size; i++) sizes[k] += part->mass[i] * column[i] * column[i];
-        sizes[k] = sqrt(sizes[k]);
+        const double *column = columns + k * part->size;
+        sizes[k] = sqrt(su_weighted_dot(part->size, part->mass, column, column));
     }
     SU_GO(weigh_frames(play, shapes, sizes, factor, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < part->size; i++) columns[k * part->size + i] *= factor[k];
-    for (int64_t k = 0; k < linear; k++) take_part(part, basis + 3 * k * n, modes + k * part->size);
+    take_parts(part, linear, basis, modes);
     const su_sparse *K = &part->stiffness;
     su_balance balance = {.stiffness = K, .rounds = play->plan->balance_rounds, .threads = play->threads};
     const su_pca pca = {.size = part->size,
@@ -183,7 +178,7 @@ static su_status principal_modes(const su_play *play, const su_played_shots *sha
                         .balance = &balance};
     SU_GO(su_mass_pca(&pca, got, err));
     *got += linear;
-    for (int64_t k = linear; k < *got; k++) put_part(part, modes + k * part->size, basis + 3 * k * n);
+    put_parts(part, *got - linear, modes + linear * part->size, basis + 3 * linear * n);
 done:
     free(columns), free(modes), free(sizes), free(factor);
     return status;
@@ -244,10 +239,8 @@ static su_status add_states(const su_played_shots *played, const double *mass, c
                             SU_WANT(basis->state_force, f * basis->r), SU_WANT(basis->state_shot, f),
                             SU_WANT(basis->state_frame, f), SU_WANT(basis->state_start, f)));
     for (int64_t i = 0; i < size * f; i++) weighted[i] = played->shapes[i] * mass[i / 3 % n];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)r, (int)size, 1, weighted, (int)size, modes,
-                (int)size, 0, q, (int)r);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)basis->r, (int)size, 1, played->forces, (int)size,
-                modes, (int)size, 0, basis->state_force, (int)basis->r);
+    su_multiply_transposed(f, r, size, weighted, modes, q);
+    su_multiply_transposed(f, basis->r, size, played->forces, modes, basis->state_force);
     for (int64_t k = 0; k < f; k++) {
         memcpy(basis->state_q + k * basis->r, q + k * r, (size_t)basis->r * sizeof *q);
         basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k],
@@ -274,12 +267,10 @@ su_status su_motion_basis_create(const su_play *play, const su_played_shots *pla
     SU_GO(contact_modes(play, played, &part, r, modes, &front, err));
     linear = linear_count(play, r - front);
     if (linear > 0) SU_GO(linear_modes(play, &elastic, linear, modes + 3 * front * n, progress, err));
-    SU_GO(part_from_front(play, &part, front, linear, modes, err));
+    SU_GO(part_from_front(&part, front, linear, modes, err));
     SU_GO(principal_modes(play, played, &part, front + linear, r, modes, &got, err));
-    if (got == front + linear && front + linear < r) {
-        status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
-        goto done;
-    }
+    if (got == front + linear && front + linear < r)
+        SU_GO(su_fail(err, SU_INPUT, "the flesh does not move in the motion"));
     SU_GO(prepare(play, got, basis, err));
     memcpy(basis->basis, modes, (size_t)(3 * got * n) * sizeof *modes);
     SU_GO(add_states(played, mass, modes, r, basis, err));

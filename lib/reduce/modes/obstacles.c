@@ -38,27 +38,21 @@ static bool look(void *context, int32_t item)
 }
 
 static void append(const su_contact_settings *settings, int32_t v, const double normal[3], bool inside,
-                   const uint8_t *held, su_contact *contact)
+                   const uint8_t *held, su_contact_rows *contact)
 {
+    const double one = 1;
     int64_t before = contact->rows;
-    if (settings->kind == SU_CONTACT_PAIRS || settings->kind == SU_CONTACT_SLIDING)
-        su_contact_append(contact, 1, &v, normal, held);
-    else
-        for (int i = 0; i < 3; i++) {
-            const double unit[3] = {i == 0, i == 1, i == 2};
-            su_contact_append(contact, 1, &v, unit, held);
-        }
+    su_contact_bind(contact, 1, &v, &one, su_contact_slides(settings->kind) ? normal : NULL, held);
     contact->contacts += contact->rows > before;
     contact->penetrating += contact->rows > before && inside;
 }
 
 su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *obstacle,
-                              const su_contact_settings *settings, su_contact *contact, su_error *err)
+                              const su_contact_settings *settings, su_contact_rows *contact, su_error *err)
 {
     int64_t n = flesh->n, b = flesh->b;
     const double *x = flesh->x;
     const int32_t *surface = flesh->surface;
-    const uint8_t *held = flesh->held;
     su_boxtree tree = {0};
     double *normal = NULL, reach = fmax(settings->tolerance, settings->depth), length = su_norm3(obstacle->normal);
     uint8_t *on_surface = NULL;
@@ -71,10 +65,8 @@ su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *
         SU_GO(SU_ALLOC(&normal, 3 * n, "contact", err));
         su_contact_normals(n, x, b, surface, NULL, normal);
         SU_GO(su_boxtree_of_triangles(obstacle->x, obstacle->t, obstacle->triangles, &tree, err));
-    } else if (!(length > 0)) {
-        status = su_fail(err, SU_INPUT, "a plane without a normal");
-        goto done;
-    }
+    } else if (!(length > 0))
+        SU_GO(su_fail(err, SU_INPUT, "a plane without a normal"));
     for (int64_t v = 0; v < n; v++) {
         if (!on_surface[v]) continue;
         if (obstacle->triangles) {
@@ -82,17 +74,16 @@ su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *
             double low[3], high[3];
             for (int i = 0; i < 3; i++) low[i] = x[3 * v + i] - reach, high[i] = x[3 * v + i] + reach;
             su_boxtree_overlap(&tree, low, high, look, &q);
-            if (q.triangle >= 0) append(settings, (int32_t)v, q.normal, q.side < 0, held, contact);
+            if (q.triangle >= 0) append(settings, (int32_t)v, q.normal, q.side < 0, flesh->held, contact);
         } else {
             double away[3], unit[3];
             su_sub3(x + 3 * v, obstacle->point, away);
             for (int i = 0; i < 3; i++) unit[i] = obstacle->normal[i] / length;
             double height = su_dot3(away, unit);
             if (height <= settings->tolerance && height >= -settings->depth)
-                append(settings, (int32_t)v, unit, height < 0, held, contact);
+                append(settings, (int32_t)v, unit, height < 0, flesh->held, contact);
         }
     }
-    status = SU_OK;
 done:
     su_boxtree_free(&tree);
     free(normal), free(on_surface);

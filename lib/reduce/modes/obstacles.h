@@ -18,6 +18,6 @@ typedef struct su_obstacle {
  * degrees). Along the obstacle's normal for pairs and sliding, in all directions for fixed and tied. Counts contacts
  * and penetrating ones in. */
 su_status su_contact_obstacle(const su_contact_flesh *flesh, const su_obstacle *obstacle,
-                              const su_contact_settings *settings, su_contact *contact, su_error *err);
+                              const su_contact_settings *settings, su_contact_rows *contact, su_error *err);
 
 #endif

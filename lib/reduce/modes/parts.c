@@ -9,15 +9,26 @@
 
 /* What the two kinds have in common. */
 typedef struct part {
-    const char *path;
     int64_t k;
     const int32_t *pose;
-    const json_t *digests;
+    const su_file *file;
 } part;
 
-static const char *digest_of(const part *p, int64_t index)
+static part fit_part(const void *parts, int p)
 {
-    return json_string_value(json_array_get(p->digests, (size_t)index));
+    const su_fit *fit = (const su_fit *)parts + p;
+    return (part){fit->k, fit->pose, &fit->file};
+}
+
+static part modes_part(const void *parts, int p)
+{
+    const su_modes *modes = (const su_modes *)parts + p;
+    return (part){modes->k, modes->pose, &modes->file};
+}
+
+static json_t *digest_at(const su_file *file, int64_t index)
+{
+    return json_array_get(json_object_get(file->meta, "pose_digests"), (size_t)index);
 }
 
 static su_status missing(int64_t m, const su_pose_source *sources, const char *what, su_error *err)
@@ -35,52 +46,38 @@ static su_status missing(int64_t m, const su_pose_source *sources, const char *w
                    list, count > 20 ? ", ..." : "", (long long)m);
 }
 
-static su_status find_sources(int count, const part *parts, int64_t m, const char *what, su_pose_source *sources,
+static su_status find_sources(int count, part (*part_at)(const void *, int), const void *parts,
+                              const char *const *paths, int64_t m, const char *what, su_pose_source *sources,
                               su_error *err)
 {
     for (int64_t i = 0; i < m; i++) sources[i].part = -1;
-    for (int p = 0; p < count; p++)
-        for (int64_t a = 0; a < parts[p].k; a++) {
-            int32_t i = parts[p].pose[a];
+    for (int p = 0; p < count; p++) {
+        const part at = part_at(parts, p);
+        for (int64_t a = 0; a < at.k; a++) {
+            int32_t i = at.pose[a];
             if (i < 0 || i >= m)
-                return su_fail(err, SU_INPUT, "%s: pose %d is not one of the %lld poses", parts[p].path, (int)i,
+                return su_fail(err, SU_INPUT, "%s: pose %d is not one of the %lld poses", paths[p], (int)i,
                                (long long)m);
             if (sources[i].part < 0) {
                 sources[i] = (su_pose_source){p, a};
                 continue;
             }
-            const char *first = digest_of(&parts[sources[i].part], sources[i].index), *second = digest_of(&parts[p], a);
+            const part before = part_at(parts, sources[i].part);
+            const char *first = json_string_value(digest_at(before.file, sources[i].index)),
+                       *second = json_string_value(digest_at(at.file, a));
             if (!first || !second || strcmp(first, second) != 0)
                 return su_fail(err, SU_INPUT,
-                               "%s: pose %d is also in %s and was made from something else; give one of "
-                               "them",
-                               parts[p].path, (int)i, parts[sources[i].part].path);
+                               "%s: pose %d is also in %s and was made from something else; give one of them", paths[p],
+                               (int)i, paths[sources[i].part]);
         }
+    }
     return missing(m, sources, what, err);
-}
-
-static const json_t *digests_in(const su_file *file) { return json_object_get(file->meta, "pose_digests"); }
-
-static su_status fit_sources(int count, const su_fit *parts, const char *const *paths, su_pose_source *sources,
-                             su_error *err)
-{
-    part *list = su_calloc(count, sizeof *list);
-    if (!list) return su_fail(err, SU_AGAIN, "no memory for %d files", count);
-    for (int p = 0; p < count; p++) list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
-    su_status status = find_sources(count, list, parts[0].m, "fit", sources, err);
-    free(list);
-    return status;
 }
 
 su_status su_modes_sources(int count, const su_modes *parts, const char *const *paths, int64_t m,
                            su_pose_source *sources, su_error *err)
 {
-    part *list = su_calloc(count, sizeof *list);
-    if (!list) return su_fail(err, SU_AGAIN, "no memory for %d files", count);
-    for (int p = 0; p < count; p++) list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
-    su_status status = find_sources(count, list, m, "modes", sources, err);
-    free(list);
-    return status;
+    return find_sources(count, modes_part, parts, paths, m, "modes", sources, err);
 }
 
 static bool same(int64_t count, const double *a, const double *b)
@@ -116,14 +113,6 @@ static su_status fits_agree(int count, const su_fit *parts, const char *const *p
     return SU_OK;
 }
 
-static su_status copy(su_file *file, double **to, int64_t count, const double *from, su_error *err)
-{
-    if (!from) return SU_OK;
-    SU_TRY(SU_FILE_ALLOC(file, to, count, err));
-    memcpy(*to, from, (size_t)count * sizeof **to);
-    return SU_OK;
-}
-
 /* Rows of each pose out of the part that holds it. */
 static void copy_rows(double *to, int64_t i, int64_t size, const double *from, int64_t index)
 {
@@ -142,14 +131,11 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
     SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(out->pose, m), SU_WANT(out->shapes, m * n3),
                              SU_WANT(out->corrections, m * n3), SU_WANT(out->young, m * t),
                              SU_WANT(out->poisson, m * t)));
-    SU_TRY(copy(file, &out->density, t, a->density, err));
-    if (a->turn_start) {
-        out->n1 = a->n1, out->z = a->z;
-        SU_TRY(SU_FILE_ALLOC_ALL(file, err, SU_WANT(out->turn_start, a->n1), SU_WANT(out->turn_node, a->z)));
-        memcpy(out->turn_start, a->turn_start, (size_t)a->n1 * sizeof *a->turn_start);
-        memcpy(out->turn_node, a->turn_node, (size_t)a->z * sizeof *a->turn_node);
-        SU_TRY(copy(file, &out->turn_weight, a->z, a->turn_weight, err));
-    }
+    SU_TRY(SU_FILE_COPY(file, &out->density, t, a->density, err));
+    out->n1 = a->n1, out->z = a->z;
+    SU_TRY(SU_FILE_COPY(file, &out->turn_start, a->n1, a->turn_start, err));
+    SU_TRY(SU_FILE_COPY(file, &out->turn_node, a->z, a->turn_node, err));
+    SU_TRY(SU_FILE_COPY(file, &out->turn_weight, a->z, a->turn_weight, err));
     file->meta = a->file.meta ? json_deep_copy(a->file.meta) : json_object();
     json_t *digests = json_array();
     bool known = true;
@@ -161,7 +147,7 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
         copy_rows(out->corrections, i, n3, from->corrections, index);
         copy_rows(out->young, i, t, from->young, index);
         copy_rows(out->poisson, i, t, from->poisson, index);
-        json_t *digest = json_array_get(digests_in(&from->file), (size_t)index);
+        json_t *digest = digest_at(&from->file, index);
         known = known && digest && json_array_append(digests, digest) == 0;
     }
     if (file->meta && known)
@@ -177,7 +163,7 @@ su_status su_fit_merge(int count, const su_fit *parts, const char *const *paths,
     su_pose_source *sources;
     SU_TRY(fits_agree(count, parts, paths, err));
     SU_TRY(SU_ALLOC(&sources, parts[0].m, "poses", err));
-    su_status status = fit_sources(count, parts, paths, sources, err);
+    su_status status = find_sources(count, fit_part, parts, paths, parts[0].m, "fit", sources, err);
     if (status == SU_OK) status = merge_fit(parts, sources, out, err);
     if (status != SU_OK) su_fit_free(out);
     free(sources);

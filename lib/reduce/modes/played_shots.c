@@ -2,7 +2,6 @@
 
 #include "core/json_text.h"
 #include "core/memory.h"
-
 #include "fem/fullsim.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
@@ -10,22 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One shot on its way through the full space. */
-typedef struct stage {
-    const su_play *play;
-    const su_fit *fit; /* with all poses */
-    int number;        /* of the shot */
-    su_shot *shot;
-    su_fullsim *sim;
-    int threads;
-} stage;
-
-static void stage_free(stage *s)
-{
-    su_fullsim_free(s->sim);
-    su_shot_free(s->shot);
-}
 
 /* The fit as fullsim wants it, with all poses: `own` stands in where some are missing, with one pose and no correction.
  */
@@ -45,31 +28,6 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 /* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
  * for what contact does. */
 enum { CONTACT_SOLVES = 10 };
-enum { FPS = 24 }; /* of a shot that does not say: film's */
-
-static su_status stage_open(stage *s, su_error *err)
-{
-    const su_fit *fit = s->fit;
-    const su_play *play = s->play;
-    const su_anim *anim = &play->anims[s->number];
-    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
-    su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
-    su_fullsim_options options = {.tolerance = TOLERANCE,
-                                  .newton = (int)play->plan->shape_solves,
-                                  .threads = s->threads,
-                                  .iterative = true,
-                                  .no_energy = true,
-                                  .placed = true,
-                                  .self_contact = play->self_contact};
-    su_status status;
-    SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
-    settings.substeps = (int)play->plan->played_substeps;
-    SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
-                                  su_meta_number(anim->file.meta, "fps", FPS), err));
-    SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
-done:
-    return status;
-}
 
 /* ---- which frames ---- */
 
@@ -119,49 +77,65 @@ static su_status choose_stretches(const su_play *play, int64_t *count, stretch *
 
 /* ---- playing ---- */
 
-static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, su_error *err)
+static su_status play_stretch(const su_play *play, su_fullsim *sim, const stretch *which, su_played_shots *out,
+                              su_error *err)
 {
-    const su_training_plan *plan = s->play->plan;
-    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
+    const su_training_plan *plan = play->plan;
+    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = play->tet->n;
     int64_t solves = which->exact ? plan->exact_solves : plan->shape_solves;
-    if (s->play->self_contact) solves = CONTACT_SOLVES;
-    su_fullsim_set_solves(s->sim, (int)solves);
-    su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
-    SU_TRY(su_fullsim_restart(s->sim, start, err));
+    su_fullsim_set_solves(sim, play->self_contact ? CONTACT_SOLVES : (int)solves);
+    su_fullsim_set_stiffness(sim, which->soft ? plan->soft_stiffness : 1);
+    SU_TRY(su_fullsim_restart(sim, start, err));
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
-        if (su_progress_stopped(s->play->progress)) return su_fail(err, SU_AGAIN, "stopped");
-        SU_TRY(su_fullsim_advance(s->sim, err));
+        if (su_progress_stopped(play->progress)) return su_fail(err, SU_AGAIN, "stopped");
+        SU_TRY(su_fullsim_advance(sim, err));
         if (f < which->first) continue;
         su_fullsim_frame state;
-        su_fullsim_state(s->sim, &state);
+        su_fullsim_state(sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        su_turn_back_vectors(n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * n * k);
+        su_turn_back_vectors(n, su_fullsim_turn(sim), state.u, out->shapes + 3 * n * k);
         if (out->forces) {
             double *force = out->forces + 3 * n * k;
-            su_fullsim_elastic_force(s->sim, force);
-            su_turn_back_vectors(n, su_fullsim_turn(s->sim), force, force);
+            su_fullsim_elastic_force(sim, force);
+            su_turn_back_vectors(n, su_fullsim_turn(sim), force, force);
         }
         if (out->contact) {
             double *force = out->contact + 3 * n * k;
-            SU_TRY(su_fullsim_contact_force(s->sim, force, err));
-            su_turn_back_vectors(n, su_fullsim_turn(s->sim), force, force);
+            SU_TRY(su_fullsim_contact_force(sim, force, err));
+            su_turn_back_vectors(n, su_fullsim_turn(sim), force, force);
         }
         k++;
     }
     return SU_OK;
 }
 
-/* Stretches of one shot, on a stage of their own with so many threads. */
+/* Stretches of one shot, with so many threads. fit: with all poses. */
 static su_status play_some(const su_play *play, const su_fit *fit, int threads, int64_t count, const stretch *which,
                            su_played_shots *out, su_error *err)
 {
-    stage s = {.play = play, .fit = fit, .number = which->shot, .threads = threads};
+    const su_anim *anim = &play->anims[which->shot];
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
+    const su_fullsim_options options = {.tolerance = TOLERANCE,
+                                        .newton = (int)play->plan->shape_solves,
+                                        .threads = threads,
+                                        .iterative = true,
+                                        .no_energy = true,
+                                        .placed = true,
+                                        .self_contact = play->self_contact};
+    su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
+    su_shot *shot = NULL;
+    su_fullsim *sim = NULL;
     su_status status;
-    SU_GO(stage_open(&s, err));
-    for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, err));
+    settings.substeps = (int)play->plan->played_substeps;
+    SU_GO(su_shot_create(anim, play->paths[which->shot], &target, 0, NULL, &shot, NULL, err));
+    SU_GO(su_sim_settings_resolve(&settings, su_meta_number(fit->file.meta, "frequency", 0), anim->F, anim->times,
+                                  su_meta_number(anim->file.meta, "fps", SU_FILM_FPS), err));
+    SU_GO(su_fullsim_create(play->tet, fit, shot, &settings, &options, &sim, err));
+    for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(play, sim, &which[k], out, err));
 done:
-    stage_free(&s);
+    su_fullsim_free(sim);
+    su_shot_free(shot);
     return status;
 }
 
@@ -194,12 +168,8 @@ static su_status play_all(const su_play *play, const su_fit *fit, int64_t count,
     for (int64_t p = 0; p < parts; p++) {
         su_error own = {0};
         su_status status = play_some(play, fit, each, part[p + 1] - part[p], &stretches[part[p]], out, &own);
-        if (status == SU_OK) continue;
 #pragma omp critical(su_shots_play)
-        if (first == SU_OK) {
-            first = status;
-            if (err) *err = own;
-        }
+        su_keep_first_error(&first, err, status, &own);
     }
     free(part);
     return first;

@@ -61,7 +61,6 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
 {
     const su_mode_setup *setup = s->setup;
     const su_pose_flesh *pose = s->pose;
-    const su_contact *contact = pose->contact;
     const double *weights = setup->weights + region * setup->n;
     region_watch here = {s->watch, region};
     su_eigen_watch eigen = {tell, &here};
@@ -82,12 +81,10 @@ static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalue
     su_mode_problem problem = {.elastic = &elastic,
                                .x = pose->x,
                                .weights = weights,
+                               .contact = pose->contact,
                                .keep_rigid = setup->keep_rigid,
                                .watch = s->watch ? &eigen : NULL,
                                .progress = s->watch ? s->watch->progress : NULL};
-    if (contact)
-        problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
-        problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
     su_status status =
         su_modes_solve(&problem, setup->linear[region], setup->r[region], eigenvalues, modes, report, s->threads, err);
     su_elastic_free(&elastic);

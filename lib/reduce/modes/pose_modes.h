@@ -13,10 +13,9 @@
 
 /* What all poses share. Pointers borrowed. */
 typedef struct su_mode_setup {
-    int64_t n, t, b, held_count;
+    int64_t n, t, held_count;
     const double *vertices; /* (n,3) neutral */
     const int32_t *tets;    /* (t,4) */
-    const int32_t *surface; /* (b,3) */
     const int32_t *held;    /* (held_count) */
     const double *density;  /* (t) */
     su_material material;
@@ -37,9 +36,9 @@ typedef struct su_pose_watch {
 
 /* The flesh at one pose. Borrowed. */
 typedef struct su_pose_flesh {
-    const double *x;               /* (n,3) rest shape */
-    const double *young, *poisson; /* (t) */
-    const su_contact *contact;     /* NULL: none */
+    const double *x;                /* (n,3) rest shape */
+    const double *young, *poisson;  /* (t) */
+    const su_contact_rows *contact; /* NULL: none */
 } su_pose_flesh;
 
 /* eigenvalues (sum linear) and modes (sum r,n,3), region after region. report (may be NULL): sums over regions, the

@@ -60,7 +60,6 @@ static su_status biharmonic(int64_t n, const su_laplacian *L, const double *volu
         if (pass) break;
         SU_GO(SU_ALLOC_ALL("biharmonic matrix", err, SU_WANT(Q->row, write), SU_WANT(Q->value, write)));
     }
-    status = SU_OK;
 done:
     free(sum), free(list), free(seen);
     return status;
@@ -126,19 +125,18 @@ static su_status active_sets(bounded *a, const double *b, int *steps, su_error *
         }
         largest = force, wrong /= fmax(force, DBL_MIN);
     }
-
     for (int64_t f = 0; f < count; f++) a->w[f] = fmin(fmax(a->w[f], 0), 1);
     return SU_OK;
 }
 
 /* Vertices that no edge path joins to a handle take weight 0: known, like the handles. */
-static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *region_of, uint8_t *reached)
+static void reach(const su_tet_mesh *mesh, const int32_t *region_of, uint8_t *reached)
 {
-    for (int64_t v = 0; v < n; v++) reached[v] = region_of[v] >= 0;
+    for (int64_t v = 0; v < mesh->n; v++) reached[v] = region_of[v] >= 0;
     for (bool changed = true; changed;) {
         changed = false;
-        for (int64_t e = 0; e < t; e++) {
-            const int32_t *v = tets + 4 * e;
+        for (int64_t e = 0; e < mesh->t; e++) {
+            const int32_t *v = mesh->tets + 4 * e;
             int sum = reached[v[0]] + reached[v[1]] + reached[v[2]] + reached[v[3]];
             if (sum == 0 || sum == 4) continue;
             for (int a = 0; a < 4; a++) reached[v[a]] = 1;
@@ -162,21 +160,20 @@ static void field_free(field *f)
     free(f->volume), free(f->number), free(f->free_vertex);
 }
 
-static su_status field_create(field *f, int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                              const int32_t *region_of, su_error *err)
+static su_status field_create(field *f, const su_tet_mesh *mesh, const int32_t *region_of, su_error *err)
 {
+    int64_t n = mesh->n;
     uint8_t *reached = NULL;
     su_status status;
     f->n = n;
     SU_GO(SU_ALLOC_ALL("region weights", err, SU_WANT(f->volume, n), SU_WANT(f->number, n), SU_WANT(f->free_vertex, n),
                        SU_WANT(reached, n)));
-    SU_GO(su_laplacian_create(&(su_tet_mesh){n, t, vertices, tets}, &f->L, f->volume, err));
-    reach(n, t, tets, region_of, reached);
+    SU_GO(su_laplacian_create(mesh, &f->L, f->volume, err));
+    reach(mesh, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
         f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
-    status = SU_OK;
 done:
     free(reached);
     return status;
@@ -204,7 +201,6 @@ static su_status unbounded(const field *f, int64_t count, const int32_t *region_
     SU_GO(su_cholesky_solve(factor, count, b, b, err));
     for (int64_t h = 0; h < count; h++)
         for (int64_t k = 0; k < f->free_count; k++) W[h * f->n + f->free_vertex[k]] = b[h * f->free_count + k];
-    status = SU_OK;
 done:
     su_sparse_free(&Q);
     su_cholesky_free(factor);
@@ -284,7 +280,6 @@ static su_status solve_region(const field *f, const int32_t *region_of, int64_t 
                        SU_WANT(b, f->free_count), SU_WANT(work, f->n), SU_WANT(force, f->n)));
     for (int64_t v = 0; v < f->n; v++) inside[v] = w[v] > NOT_SMALL;
     for (bool first = true;; first = false) {
-
         dilate(f, inside);
         if (!memchr(inside, 1, (size_t)f->n)) break; /* handles leave nothing to find */
         SU_GO(bounded_create(f, inside, number, list, &a, err));
@@ -300,7 +295,6 @@ static su_status solve_region(const field *f, const int32_t *region_of, int64_t 
         if (reach_out(f, w, work, force, inside) == 0) break;
     }
     *most = steps > *most ? steps : *most;
-    status = SU_OK;
 done:
     bounded_free(&a);
     free(number), free(list), free(inside), free(b), free(work), free(force);
@@ -310,32 +304,24 @@ done:
 su_status su_bounded_biharmonic(const su_tet_mesh *mesh, int64_t count, const int32_t *region_of, double *W,
                                 int *iterations, int threads, su_error *err)
 {
-    int64_t n = mesh->n, t = mesh->t;
-    const double *vertices = mesh->x;
-    const int32_t *tets = mesh->tets;
     field f = {0};
     int most = 0;
     su_status status;
-    SU_GO(field_create(&f, n, vertices, t, tets, region_of, err));
+    SU_GO(field_create(&f, mesh, region_of, err));
     SU_GO(unbounded(&f, count, region_of, W, err));
     int team = threads < count ? threads : (int)count;
 #pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
     for (int64_t h = 0; h < count; h++) {
         su_error mine = {0};
         int steps = 0;
-        su_status one = solve_region(&f, region_of, h, W + h * n, &steps, &mine);
+        su_status one = solve_region(&f, region_of, h, W + h * mesh->n, &steps, &mine);
 #pragma omp critical(su_regions)
         {
             most = steps > most ? steps : most;
-            if (one != SU_OK && status == SU_OK) {
-                status = one;
-                if (err) *err = mine;
-            }
+            su_keep_first_error(&status, err, one, &mine);
         }
     }
-    if (status != SU_OK) goto done;
     if (iterations) *iterations = most;
-    status = SU_OK;
 done:
     field_free(&f);
     return status;

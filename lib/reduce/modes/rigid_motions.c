@@ -1,6 +1,7 @@
 #include "reduce/modes/rigid_motions.h"
 
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "linalg/eigen.h"
 
 #include <math.h>
@@ -40,15 +41,16 @@ static su_status connected_parts(const su_elastic *elastic, int32_t *part, int64
     return SU_OK;
 }
 
+enum { MOTIONS = 6 }; /* of a rigid part */
+
 typedef struct frame {
     double centre[3], radius; /* of a part: mean, and root mean square distance from it */
     int64_t count, free_count, held_count;
-    double gram[36]; /* of the six motions over the held vertices; then its eigenvectors */
-    int still;       /* so many of them, the first ones, leave those vertices where they are */
+    double gram[MOTIONS * MOTIONS]; /* of the motions over the held vertices; then its eigenvectors */
+    int still;                      /* so many of them, the first ones, leave those vertices where they are */
 } frame;
 
-/* Column k of the six motions of a part at x: translations, then rotations about its centre that move its radius by 1.
- */
+/* Motion k of a part at x: translations, then rotations about its centre that move its radius by 1. */
 static void motion(const frame *f, const double *x, int k, double u[3])
 {
     int i = k % 3, a = (i + 1) % 3, b = (i + 2) % 3;
@@ -79,17 +81,17 @@ static su_status frames(const su_elastic *elastic, const double *x, int64_t part
     for (int64_t v = 0; v < elastic->n; v++) {
         if (elastic->free_index[v] >= 0) continue;
         frame *p = &f[part[v]];
-        double u[6][3];
-        for (int k = 0; k < 6; k++) motion(p, x + 3 * v, k, u[k]);
-        for (int k = 0; k < 6; k++)
-            for (int l = 0; l < 6; l++)
-                for (int i = 0; i < 3; i++) p->gram[6 * k + l] += u[k][i] * u[l][i] / (double)p->held_count;
+        double u[MOTIONS][3];
+        for (int k = 0; k < MOTIONS; k++) motion(p, x + 3 * v, k, u[k]);
+        for (int k = 0; k < MOTIONS; k++)
+            for (int l = 0; l < MOTIONS; l++)
+                for (int i = 0; i < 3; i++) p->gram[MOTIONS * k + l] += u[k][i] * u[l][i] / (double)p->held_count;
     }
     for (int64_t k = 0; k < parts; k++) {
-        double values[6];
+        double values[MOTIONS];
         if (f[k].free_count == 0) continue;
-        SU_TRY(su_eigen_symmetric(6, f[k].gram, values, err));
-        while (f[k].still < 6 && values[f[k].still] < STILL) f[k].still++;
+        SU_TRY(su_eigen_symmetric(MOTIONS, f[k].gram, values, err));
+        while (f[k].still < MOTIONS && values[f[k].still] < STILL) f[k].still++;
     }
     return SU_OK;
 }
@@ -101,8 +103,7 @@ static void orthonormalize(int64_t size, const double *mass, int64_t count, doub
         for (int pass = 0; pass < 2; pass++) {
             double *u = motions + k * size, norm = 0;
             for (int64_t l = 0; l < k; l++) {
-                double dot = 0;
-                for (int64_t i = 0; i < size; i++) dot += u[i] * mass[i] * motions[l * size + i];
+                double dot = su_weighted_dot(size, mass, u, motions + l * size);
                 for (int64_t i = 0; i < size; i++) u[i] -= dot * motions[l * size + i];
             }
             for (int64_t i = 0; i < size; i++) norm += u[i] * u[i] * mass[i];
@@ -130,18 +131,17 @@ su_status su_rigid_motions(const su_elastic *elastic, const double *x, const dou
         for (int64_t d = 0; d < elastic->free_count; d++) {
             int64_t v = elastic->free_vertex[d];
             if (part[v] != k) continue;
-            for (int j = 0; j < 6; j++) {
+            for (int j = 0; j < MOTIONS; j++) {
                 double u[3];
                 motion(&f[k], x + 3 * v, j, u);
                 for (int m = 0; m < f[k].still; m++)
-                    for (int i = 0; i < 3; i++) out[(at + m) * size + 3 * d + i] += f[k].gram[6 * m + j] * u[i];
+                    for (int i = 0; i < 3; i++) out[(at + m) * size + 3 * d + i] += f[k].gram[MOTIONS * m + j] * u[i];
             }
         }
         orthonormalize(size, mass, f[k].still, out + at * size);
     }
     *count = total, *motions = out;
     out = NULL;
-    status = SU_OK;
 done:
     free(part), free(f), free(out);
     return status;

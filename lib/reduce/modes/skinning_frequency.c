@@ -1,6 +1,7 @@
 #include "reduce/modes/skinning_frequency.h"
 
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"
 
@@ -13,42 +14,45 @@ enum { COLUMNS = 12 };
 /* A function is spanned by those before it where less than this share of its norm in the mass (squared) is its own. */
 #define SPANNED 1e-8
 
-/* w_b times 1, x, y, z of the free vertices, orthonormal in the mass: rows (functions,free); *count of them are left.
- */
+/* w_b times 1, x, y, z of the free vertices, orthonormal in the mass: rows (functions,free), *count of them left. */
 static su_status make_functions(const su_elastic *elastic, const double *vertices, int64_t k, const double *weights,
                                 double **out, int64_t *count, su_error *err)
 {
     int64_t free_count = elastic->free_count;
-    double centre[3] = {0, 0, 0}, spread = 0, *rows;
-    SU_TRY(SU_ALLOC(&rows, 4 * k * free_count, "skinning modes", err));
-    *out = rows, *count = 0;
+    const int32_t *vertex = elastic->free_vertex;
+    double centre[3] = {0, 0, 0}, spread = 0, *rows, *mass;
+    *out = NULL, *count = 0;
+    SU_TRY(SU_ALLOC(&mass, free_count, "skinning modes", err));
+    su_status status = SU_ALLOC(out, 4 * k * free_count, "skinning modes", err);
+    if (status != SU_OK) goto done;
+    rows = *out;
+    for (int64_t f = 0; f < free_count; f++) {
+        mass[f] = elastic->mass[vertex[f]];
+        for (int c = 0; c < 3; c++) centre[c] += vertices[3 * (int64_t)vertex[f] + c] / (double)free_count;
+    }
     for (int64_t f = 0; f < free_count; f++)
-        for (int c = 0; c < 3; c++)
-            centre[c] += vertices[3 * (int64_t)elastic->free_vertex[f] + c] / (double)free_count;
-    for (int64_t f = 0; f < free_count; f++)
-        for (int c = 0; c < 3; c++)
-            spread = fmax(spread, fabs(vertices[3 * (int64_t)elastic->free_vertex[f] + c] - centre[c]));
+        for (int c = 0; c < 3; c++) spread = fmax(spread, fabs(vertices[3 * (int64_t)vertex[f] + c] - centre[c]));
     for (int64_t i = 0; i < 4 * k; i++) {
-        double *row = rows + *count * free_count, before = 0, after = 0;
+        double *row = rows + *count * free_count;
         for (int64_t f = 0; f < free_count; f++) {
-            int64_t v = elastic->free_vertex[f], c = i % 4;
+            int64_t v = vertex[f], c = i % 4;
             row[f] = weights[k * v + i / 4] * (c == 0 ? 1 : (vertices[3 * v + c - 1] - centre[c - 1]) / spread);
-            before += elastic->mass[v] * row[f] * row[f];
         }
+        double before = su_weighted_dot(free_count, mass, row, row);
         for (int turn = 0; turn < 2; turn++) /* Gram and Schmidt, twice against rounding */
             for (int64_t j = 0; j < *count; j++) {
                 const double *other = rows + j * free_count;
-                double product = 0;
-                for (int64_t f = 0; f < free_count; f++)
-                    product += elastic->mass[elastic->free_vertex[f]] * row[f] * other[f];
+                double product = su_weighted_dot(free_count, mass, row, other);
                 for (int64_t f = 0; f < free_count; f++) row[f] -= product * other[f];
             }
-        for (int64_t f = 0; f < free_count; f++) after += elastic->mass[elastic->free_vertex[f]] * row[f] * row[f];
+        double after = su_weighted_dot(free_count, mass, row, row);
         if (!(after > SPANNED * before)) continue;
         for (int64_t f = 0; f < free_count; f++) row[f] /= sqrt(after);
         (*count)++;
     }
-    return SU_OK;
+done:
+    free(mass);
+    return status;
 }
 
 /* U'KU (3 count,3 count), column 3 a + i the function a along axis i. */
@@ -93,10 +97,7 @@ su_status su_skinning_frequency(const su_elastic *elastic, const double *vertice
     su_status status;
     SU_GO(make_functions(elastic, vertices, k, weights, &functions, &count, err));
     int64_t r = 3 * count;
-    if (r == 0) {
-        status = su_fail(err, SU_INPUT, "the skinning modes move nothing");
-        goto done;
-    }
+    if (r == 0) SU_GO(su_fail(err, SU_INPUT, "the skinning modes move nothing"));
     SU_GO(SU_ALLOC_ALL("skinning modes", err, SU_WANT(reduced, r * r), SU_WANT(values, r)));
     SU_GO(reduce_stiffness(elastic, vertices, count, functions, threads, reduced, err));
     SU_GO(su_eigen_symmetric(r, reduced, values, err));

@@ -149,16 +149,8 @@ static su_status precondition(void *context, int64_t columns, double *x, su_erro
 static su_status assemble(operator_state *s, su_error *err)
 {
     const su_skinning_problem *p = s->problem;
-    double *lame;
-    SU_TRY(SU_ROOM(&lame, 2 * p->t, "stiffness", err));
-    for (int64_t e = 0; e < p->t; e++) {
-        lame[e] = SU_LAME_MU(p->young[e], p->poisson[e]);
-        lame[p->t + e] = SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
-    }
-    su_status status = su_weight_stiffness_of(p->covariance, &(su_tet_mesh){p->n, p->t, p->vertices, p->tets}, p->held,
-                                              lame, lame + p->t, &s->H, err);
-    free(lame);
-    if (status != SU_OK) return status;
+    SU_TRY(su_weight_stiffness_of(p->covariance, &(su_tet_mesh){p->n, p->t, p->vertices, p->tets}, p->held, p->young,
+                                  p->poisson, &s->H, err));
     SU_TRY(SU_ALLOC(&s->root, p->n, "masses", err));
     su_lumped_mass(p->n, p->vertices, p->t, p->tets, p->density, s->root);
     for (int64_t f = 0; f < s->H.free_count; f++) { /* free vertices ascend, so none is written before it is read */
@@ -179,7 +171,7 @@ static double bar_eigenvalue(const su_skinning_problem *p)
     su_bounding_box(p->n, p->vertices, low, high);
     for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
     for (int64_t e = 0; e < p->t; e++) {
-        stiff += 4 * SU_LAME_MU(p->young[e], p->poisson[e]) + SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
+        stiff += su_trace_stiffness(p->young[e], p->poisson[e]);
         dense += p->density[e];
     }
     return M_PI * M_PI / square * stiff / dense;
@@ -248,13 +240,11 @@ su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, doubl
     SU_GO(copy_rows(&s, err));
     int64_t n = s.H.free_count;
     report->free_vertices = n, report->rows = s.rows, report->seconds_assembly = su_seconds() - started;
-    if (k > n - s.rows) {
-        status = su_fail(err, SU_INPUT,
-                         "%lld skinning modes asked of %lld free flesh vertices under %lld rows of the rig; ask for at "
-                         "most %lld",
-                         (long long)k, (long long)n, (long long)s.rows, (long long)(n > s.rows ? n - s.rows : 0));
-        goto done;
-    }
+    if (k > n - s.rows)
+        SU_GO(su_fail(err, SU_INPUT,
+                      "%lld skinning modes asked of %lld free flesh vertices under %lld rows of the rig; ask for at "
+                      "most %lld",
+                      (long long)k, (long long)n, (long long)s.rows, (long long)(n > s.rows ? n - s.rows : 0)));
     started = su_seconds();
     SU_GO(factorize(&s, err));
     report->seconds_factor = su_seconds() - started, started = su_seconds();

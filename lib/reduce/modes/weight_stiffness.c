@@ -25,29 +25,16 @@ static su_status tet_couplings(const double *vertices, const int32_t *tet, int64
                                su_error *err)
 {
     double g[12], det = su_tet_gradients(vertices, tet, g);
-
     if (!(det > 0)) return su_fail(err, SU_INPUT, "tet %lld has no positive volume", (long long)e);
     for (int a = 0; a < 4; a++)
         for (int b = a + 1; b < 4; b++) out[pair_of[a][b]] = det / 6 * c * su_dot3(g + 3 * a, g + 3 * b);
     return SU_OK;
 }
 
-/* Tets around each vertex: of v those from start[v] to start[v + 1] in list, as 4 tet + corner. */
-static su_status tets_around(int64_t n, int64_t t, const int32_t *tets, int64_t **start, int64_t **list, su_error *err)
-{
-    SU_TRY(SU_ALLOC(start, n + 1, "stiffness", err));
-    SU_TRY(SU_ROOM(list, 4 * t, "stiffness", err));
-    for (int64_t k = 0; k < 4 * t; k++) (*start)[tets[k] + 1]++;
-    for (int64_t v = 0; v < n; v++) (*start)[v + 1] += (*start)[v];
-    for (int64_t k = 0; k < 4 * t; k++) (*list)[(*start)[tets[k]]++] = k;
-    for (int64_t v = n; v > 0; v--) (*start)[v] = (*start)[v - 1];
-    (*start)[0] = 0;
-    return SU_OK;
-}
-
 typedef struct assembly {
     const int32_t *tets;
-    int64_t *start, *list;
+    int64_t *start; /* (n + 1) tets around each vertex */
+    int32_t *list;
     double *coupling; /* (t,6) */
     double *sum;      /* (n) coupling of the vertex at work with each neighbour */
     uint8_t *seen;    /* (n) */
@@ -59,10 +46,12 @@ static int64_t gather(assembly *a, int64_t v)
 {
     int64_t count = 0;
     for (int64_t k = a->start[v]; k < a->start[v + 1]; k++) {
-        int64_t e = a->list[k] / 4;
-        int corner = (int)(a->list[k] % 4);
+        const int64_t e = a->list[k];
+        const int32_t *tet = a->tets + 4 * e;
+        int corner = 0;
+        while (tet[corner] != v) corner++;
         for (int c = 0; c < 4; c++) {
-            int32_t w = a->tets[4 * e + c];
+            int32_t w = tet[c];
             if (c == corner) continue;
             if (!a->seen[w]) a->seen[w] = 1, a->sum[w] = 0, a->around[count++] = w;
             a->sum[w] += a->coupling[PAIRS * e + pair_of[corner][c]];
@@ -105,21 +94,16 @@ static su_status number_free(int64_t n, const uint8_t *held, su_weight_stiffness
 su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *held, const double *c,
                                      su_weight_stiffness *out, su_error *err)
 {
-    int64_t n = mesh->n, t = mesh->t;
-    const double *vertices = mesh->x;
-    const int32_t *tets = mesh->tets;
-    assembly a = {.tets = tets};
+    int64_t n = mesh->n, t = mesh->t, at = 0;
+    assembly a = {.tets = mesh->tets};
     su_sparse *K = &out->matrix;
-    int64_t at = 0;
     su_status status;
     *out = (su_weight_stiffness){0};
     SU_GO(number_free(n, held, out, err));
-    SU_GO(tets_around(n, t, tets, &a.start, &a.list, err));
-    SU_GO(SU_ROOM(&a.coupling, PAIRS * t, "stiffness", err));
-    SU_GO(SU_ROOM(&a.sum, n, "stiffness", err));
-    SU_GO(SU_ALLOC(&a.seen, n, "stiffness", err));
-    SU_GO(SU_ROOM(&a.around, n, "stiffness", err));
-    for (int64_t e = 0; e < t; e++) SU_GO(tet_couplings(vertices, tets + 4 * e, e, c[e], a.coupling + PAIRS * e, err));
+    SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(a.start, n + 1), SU_WANT(a.list, 4 * t),
+                       SU_WANT(a.coupling, PAIRS * t), SU_WANT(a.sum, n), SU_WANT(a.seen, n), SU_WANT(a.around, n)));
+    su_simplices_around(n, t, a.tets, 4, a.start, a.list);
+    for (int64_t e = 0; e < t; e++) SU_GO(tet_couplings(mesh->x, a.tets + 4 * e, e, c[e], a.coupling + PAIRS * e, err));
     K->size = out->free_count, K->owns_pattern = 1;
     SU_GO(SU_ALLOC(&K->start, K->size + 1, "stiffness", err));
     for (int64_t v = 0; v < n; v++) { /* count first */
@@ -129,8 +113,7 @@ su_status su_weight_stiffness_create(const su_tet_mesh *mesh, const uint8_t *hel
         K->start[out->free_index[v] + 1] = K->start[out->free_index[v]] + 1 + count;
     }
     K->entries = K->start[K->size];
-    SU_GO(SU_ROOM(&K->row, K->entries, "stiffness", err));
-    SU_GO(SU_ROOM(&K->value, K->entries, "stiffness", err));
+    SU_GO(SU_ALLOC_ALL("stiffness", err, SU_WANT(K->row, K->entries), SU_WANT(K->value, K->entries)));
     for (int64_t f = 0; f < K->size; f++) write_column(&a, out->free_vertex[f], out, &at);
 done:
     free(a.start), free(a.list), free(a.coupling), free(a.sum), free(a.seen), free(a.around);
@@ -165,7 +148,6 @@ static void add_tet(su_covariance covariance, const double *vertices, const int3
                     double length, double mu, double lambda, su_weight_stiffness *out)
 {
     double g[12], X[12], volume = su_tet_gradients(vertices, tet, g) / 6;
-
     for (int k = 0; k < 12; k++) X[k] = (vertices[3 * (int64_t)tet[k / 3] + k % 3] - centre[k % 3]) / length;
     for (int a = 0; a < 4; a++)
         for (int b = 0; b <= a; b++) {
@@ -177,21 +159,20 @@ static void add_tet(su_covariance covariance, const double *vertices, const int3
 }
 
 su_status su_weight_stiffness_of(su_covariance covariance, const su_tet_mesh *mesh, const uint8_t *held,
-                                 const double *mu, const double *lambda, su_weight_stiffness *out, su_error *err)
+                                 const double *young, const double *poisson, su_weight_stiffness *out, su_error *err)
 {
-    int64_t n = mesh->n, t = mesh->t;
-    const double *vertices = mesh->x;
-    const int32_t *tets = mesh->tets;
+    int64_t t = mesh->t;
     double *c, low[3], high[3], centre[3], square = 0;
     SU_TRY(SU_ROOM(&c, t, "stiffness", err));
-    for (int64_t e = 0; e < t; e++) c[e] = 4 * mu[e] + lambda[e];
+    for (int64_t e = 0; e < t; e++) c[e] = su_trace_stiffness(young[e], poisson[e]);
     su_status status = su_weight_stiffness_create(mesh, held, c, out, err);
     free(c);
     if (status != SU_OK || covariance == SU_COVARIANCE_TRANSLATION) return status;
-    su_bounding_box(n, vertices, low, high);
+    su_bounding_box(mesh->n, mesh->x, low, high);
     for (int i = 0; i < 3; i++) centre[i] = (low[i] + high[i]) / 2, square += (high[i] - low[i]) * (high[i] - low[i]);
     memset(out->matrix.value, 0, (size_t)out->matrix.entries * sizeof *out->matrix.value);
     for (int64_t e = 0; e < t; e++)
-        add_tet(covariance, vertices, tets + 4 * e, centre, sqrt(square) / 2, mu[e], lambda[e], out);
+        add_tet(covariance, mesh->x, mesh->tets + 4 * e, centre, sqrt(square) / 2, SU_LAME_MU(young[e], poisson[e]),
+                SU_LAME_LAMBDA(young[e], poisson[e]), out);
     return SU_OK;
 }
