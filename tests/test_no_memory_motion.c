@@ -11,7 +11,6 @@
 #include "reduce/align/align.h"
 #include "reduce/cubature/cubature.h"
 #include "reduce/cubature/model_build.h"
-#include "reduce/cubature/shape_blend.h"
 #include "reduce/cubature/stiffening.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/motion_basis.h"
@@ -312,25 +311,10 @@ done:
     return status;
 }
 
-static su_status blend_shapes(void *context, int threads, su_error *err)
-{
-    const beam *b = &made.s.mesh;
-    su_shape_blend *blend;
-    double out[1000];
-    (void)context;
-    assert_true(3 * b->n <= 1000);
-    SU_TRY(su_shape_blend_create(&(su_tet_mesh){b->n, b->t, b->vertices, b->tets}, threads, &blend, err));
-    su_status status = su_shape_blend_at(blend, b->vertices, made.s.fit.shapes + 3 * b->n, 0.5, out, err);
-    su_shape_blend_free(blend);
-    if (status == SU_OK) FAILING_MEMORY_RESULT(out, 3 * b->n);
-    return status;
-}
-
 static void cubature(void **unused)
 {
     (void)unused;
     failing_memory_check("cubature", train, NULL);
-    failing_memory_check("shape blend", blend_shapes, NULL);
 }
 
 /* ---- the run time ---- */

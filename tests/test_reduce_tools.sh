@@ -86,7 +86,7 @@ echo $?)" "$(cat err)"
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --pca 500 -o bad.npz
 check "more than the bases span is refused" "$([ $status = 2 ] && [ ! -e bad.npz ]; echo $?)" "$(cat err)"
 
-run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --measure -o measured.npz
+run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --shots t.anim.npz --measure -o measured.npz
 check "bases that go together are not warned of" "$([ $status = 0 ] && ! grep -q warning err; echo $?)" "$status $(cat err)"
 must "$BIN/supple-modes" c.tet.npz c.fit.npz -r 16 -q -o more.modes.npz
 "$python" - <<'PY'   # the eight lowest modes, at pose 1 the next eight: they have nothing to do with those of the others
@@ -101,7 +101,7 @@ with zipfile.ZipFile('strange.modes.npz', 'w') as out:
             data = written.getvalue()
         out.writestr(name, data)
 PY
-run "$BIN/supple-align" c.tet.npz c.fit.npz strange.modes.npz --measure -q -o strange.npz
+run "$BIN/supple-align" c.tet.npz c.fit.npz strange.modes.npz --shots t.anim.npz --measure -q -o strange.npz
 check "bases that do not go together are" "$([ $status = 0 ] && grep -q 'warning: between poses the flesh is up to [0-9]* % too stiff' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --shots t.anim.npz --suggest 2 --bound 0 --frames 3 --stats s.json -o measured.npz
 check "stiffening is measured and a pose named" "$([ $status = 0 ] && "$python" -c "
@@ -114,6 +114,8 @@ import numpy as np
 a, b = np.load('c.basis.npz'), np.load('measured.npz')
 assert np.array_equal(a['basis'], b['basis'])"; echo $?)"
 
+run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --measure -o bad.npz
+refused "stiffening of no shots" 2 'look at frames of --shots'
 run "$BIN/supple-align" c.tet.npz c.fit.npz one0.npz one2.npz -o bad.npz
 refused "a missing pose is named" 3 'pose 1 '
 run "$BIN/supple-modes" c.tet.npz c.fit.npz -r 8 --linear 5 --pose 1 -q -o other1.npz

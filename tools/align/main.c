@@ -211,29 +211,23 @@ static void report_angles(su_tool *tool, const su_basis *basis)
 
 /* ---- stiffening ---- */
 
-/* Where one place is, for people and for `supple poses --at`: "stop:63", "middle of poses 0 and 2". */
-static void place_name(const settings *set, const inputs *in, const su_basis *basis, const su_training_places *places,
-                       int64_t a, char *name, size_t size)
+/* Where one place is, for people and for `supple poses --at`: "stop:63". */
+static void place_name(const settings *set, const su_training_places *places, int64_t a, char *name, size_t size)
 {
-    if (places->shot[a] < 0) {
-        int64_t i = a - in->fit.m + 1;
-        snprintf(name, size, "middle of poses %d and %lld", (int)basis->parent[i], (long long)i);
-        return;
-    }
     su_clip_frame_name(set->shots.items[places->shot[a]], places->number[a], name, size);
 }
 
 /* The stiffest places first, each at least half as far from those before as it is from the example poses: a pose there
  * would mend its surroundings. */
-static void suggest(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
-                    const su_training_places *places, const su_stiffening *stiff)
+static void suggest(su_tool *tool, const settings *set, const inputs *in, const su_training_places *places,
+                    const su_stiffening *stiff)
 {
     json_t *list = json_array();
     int64_t chosen[64], count = 0;
     for (int given = 0; given < set->suggest && count < 64; given++) {
         int64_t best = -1;
         for (int64_t a = in->fit.m; a < places->count; a++) {
-            bool clear = stiff[a].mean > set->bound && (set->shots.count == 0 || places->shot[a] >= 0);
+            bool clear = stiff[a].mean > set->bound;
             double nearest = HUGE_VAL;
             for (int64_t i = 0; i < in->fit.m; i++)
                 nearest = fmin(nearest, su_param_distance(in->fit.s, places->place[a].p, in->fit.params + i * in->fit.s,
@@ -246,15 +240,14 @@ static void suggest(su_tool *tool, const settings *set, const inputs *in, const 
         if (best < 0) break;
         chosen[count++] = best;
         char name[300];
-        place_name(set, in, basis, places, best, name, sizeof name);
+        place_name(set, places, best, name, sizeof name);
         json_t *p = json_array();
         for (int64_t k = 0; k < in->fit.s; k++) json_array_append_new(p, json_real(places->place[best].p[k]));
         json_array_append_new(list, json_pack("{s:s, s:f, s:o}", "pose", name, "stiffening", stiff[best].mean, "p", p));
         su_note(tool, "add a pose at %s (stiffening %.1f %%)", name, 100 * stiff[best].mean);
     }
     if (count == 0)
-        su_note(tool, "no pose to add: stiffening is below %.1f %% at all %s", 100 * set->bound,
-                set->shots.count ? "frames measured" : "middles");
+        su_note(tool, "no pose to add: stiffening is below %.1f %% at all frames measured", 100 * set->bound);
     json_object_set_new(tool->stats, "suggest", list);
 }
 
@@ -276,37 +269,33 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     su_stiffness_probe_free(probe);
     if (status != SU_OK) return status;
     int64_t worst = in->fit.m;
-    double in_shots = 0;
+    char name[300] = "";
+    double most = 0;
     for (int64_t a = in->fit.m; a < places->count; a++) {
-        char name[300];
         stiff[a] = su_stiffening_above(space, &places->place[a], &stiff[a], stiff);
         if (stiff[a].mean > stiff[worst].mean) worst = a;
-        if (places->shot[a] >= 0) in_shots = fmax(in_shots, stiff[a].mean);
-        place_name(set, in, basis, places, a, name, sizeof name);
+        place_name(set, places, a, name, sizeof name);
         su_detail(tool, "%s: stiffening of the %lld lowest modes mean %.2f %%, largest %.2f %%", name, (long long)modes,
                   100 * stiff[a].mean, 100 * stiff[a].largest);
     }
-    char name[300];
-    place_name(set, in, basis, places, worst, name, sizeof name);
-    su_note(tool,
-            "stiffening at %lld places between poses: at most %.2f %%, at %s; at frames of the shots at most %.2f %%",
-            (long long)(places->count - in->fit.m), 100 * stiff[worst].mean, name, 100 * in_shots);
-    su_stats_number(tool, "stiffening_shots", in_shots);
-    su_stats_number(tool, "stiffening", stiff[worst].mean);
+    if (worst < places->count) most = stiff[worst].mean, place_name(set, places, worst, name, sizeof name);
+    su_note(tool, "stiffening at %lld frames between poses: at most %.2f %%%s%s",
+            (long long)(places->count - in->fit.m), 100 * most, name[0] ? ", at " : "", name);
+    su_stats_number(tool, "stiffening", most);
     su_stats_text(tool, "stiffest", name);
-    if (set->suggest == 0 && fmax(in_shots, stiff[worst].mean) > FAR_TOO_STIFF)
+    if (set->suggest == 0 && most > FAR_TOO_STIFF)
         su_warn(tool,
                 "between poses the flesh is up to %.0f %% too stiff (%s) and will hardly move there; more poses help: "
                 "supple align --suggest N says which, supple bake --poses auto adds them, and --basis one needs none",
-                100 * fmax(in_shots, stiff[worst].mean), name);
-    else if (set->suggest == 0 && stiff[worst].mean > set->bound)
+                100 * most, name);
+    else if (set->suggest == 0 && most > set->bound)
         su_note(tool, "that is above %.1f %%: more poses would help; --suggest N says which", 100 * set->bound);
     return SU_OK;
 }
 
 /* --recompute: what the bases miss of the modes recomputed at every place between poses. */
-static su_status recompute_places(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
-                                  su_pose_space *space, const su_training_places *places)
+static su_status recompute_places(su_tool *tool, const settings *set, const inputs *in, su_pose_space *space,
+                                  const su_training_places *places)
 {
     su_stiffness_probe *probe;
     int64_t modes = in->modes[0].linear / 2 > 0 ? in->modes[0].linear / 2 : 1, count = places->count - in->fit.m;
@@ -322,7 +311,7 @@ static su_status recompute_places(su_tool *tool, const settings *set, const inpu
                 su_progress_update(&tool->progress, 0.9 + 0.1 * (double)(a - in->fit.m) / (double)count, &tool->err);
         sum[0] += e.projection, sum[1] += e.angle;
         most[0] = fmax(most[0], e.projection), most[1] = fmax(most[1], e.angle);
-        place_name(set, in, basis, places, a, name, sizeof name);
+        place_name(set, places, a, name, sizeof name);
         su_detail(tool, "%s: the %lld lowest modes recomputed are off by %.3f %%, mean angle %.2f degrees", name,
                   (long long)modes, 100 * e.projection, 180 / M_PI * e.angle);
     }
@@ -350,7 +339,6 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     su_stiffening *stiff = NULL;
     su_status status = SU_OK;
     double started = su_seconds();
-    if (fit->m < 2 && set->shots.count == 0) return SU_OK;
     int material = su_material_from_name(su_meta_text(fit->file.meta, "material", "neohookean"));
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material", in->fit_paths[0]);
     const su_shot_list shots = {.target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar},
@@ -362,12 +350,10 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
                                (su_interpolation)set->interpolation, tool->threads, err));
     SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));
     SU_GO(SU_ALLOC(&stiff, places.count, "stiffening", err));
-    if (places.count > fit->m) {
-        SU_GO(measure_places(tool, set, in, basis, &space, &places, stiff));
-        if (set->suggest > 0) suggest(tool, set, in, basis, &places, stiff);
-        if (set->recompute) SU_GO(recompute_places(tool, set, in, basis, &space, &places));
-    }
-    su_stats_stage(tool, "stiffening", su_seconds() - started);
+    SU_GO(measure_places(tool, set, in, basis, &space, &places, stiff));
+    if (set->suggest > 0) suggest(tool, set, in, &places, stiff);
+    if (set->recompute && places.count > fit->m) SU_GO(recompute_places(tool, set, in, &space, &places));
+    su_stats_stage(tool, "measure", su_seconds() - started);
 done:
     free(stiff);
     su_training_places_free(&places);
@@ -408,10 +394,14 @@ static su_status run(su_tool *tool, const settings *set)
     su_status status;
     inputs in = {0};
     su_basis basis = {0};
+    bool wanted = set->measure || set->recompute || set->suggest > 0;
+    if (wanted && set->shots.count == 0)
+        return su_fail(&tool->err, SU_USAGE,
+                       "--measure, --suggest and --recompute look at frames of --shots: give some");
     SU_GO(load_inputs(tool, &in));
     SU_GO(make_basis(tool, set, &in, &basis));
     report_angles(tool, &basis);
-    if (set->measure || set->recompute || set->suggest > 0) SU_GO(measure(tool, set, &in, &basis));
+    if (wanted) SU_GO(measure(tool, set, &in, &basis));
     if (tool->dry_run) goto done;
     SU_GO(make_meta(tool, set, &in, &basis));
     SU_GO(su_basis_save(tool->output, &basis, &tool->err));
@@ -450,9 +440,8 @@ static const su_option options[] = {
     {.name = "measure",
      .kind = SU_OPT_FLAG,
      .target = &set.measure,
-     .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
-             "frames of "
-             "the shots: the lowest 8 linear modes against those recomputed there."},
+     .help = "measure how much too stiff the interpolated bases are at frames of the shots: the lowest 8 linear modes "
+             "against those recomputed there."},
     {.name = "recompute",
      .kind = SU_OPT_FLAG,
      .target = &set.recompute,

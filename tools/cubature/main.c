@@ -191,15 +191,10 @@ static void report_place(su_tool *tool, const job *j, int64_t a)
     const su_training_places *places = &j->training.places;
     const su_error_pair *tets = &j->training.cubature.tets.errors[a],
                         *vertices = &j->training.cubature.vertices.errors[a];
-    bool pose = a < j->fit.m, middle = places->shot[a] < 0;
+    bool pose = a < j->fit.m;
     su_detail(tool, "%s %lld: elastic error mean %.2f %%, rms %.2f %%; inertial mean %.2f %%, rms %.2f %%",
-              pose     ? "pose"
-              : middle ? "edge middle"
-                       : "frame",
-              (long long)(pose     ? a
-                          : middle ? a - j->fit.m + 1
-                                   : places->frame[a]),
-              100 * tets->mean, 100 * tets->rms, 100 * vertices->mean, 100 * vertices->rms);
+              pose ? "pose" : "frame", (long long)(pose ? a : places->frame[a]), 100 * tets->mean, 100 * tets->rms,
+              100 * vertices->mean, 100 * vertices->rms);
 }
 
 static void report(su_tool *tool, const settings *set, const job *j)

@@ -44,7 +44,7 @@ bool su_basis_is_one(const su_basis *basis);
 int64_t su_basis_region_modes(const su_basis *basis);
 
 /* Chooses the places. With one basis: frames of the states that it was made from; SU_USAGE where the shots are not
- * those of its meta `shots`, in that order. Else example poses, middles between, frames of the shots. */
+ * those of its meta `shots`, in that order. Else example poses, frames of the shots. */
 su_status su_model_training_create(const su_model_parts *parts, su_model_training *out, su_error *err);
 
 /* Trains both sets and builds the model. With one basis the model is then stepped through the first shot of its basis,

@@ -5,7 +5,6 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "physics/settings.h"
-#include "reduce/cubature/shape_blend.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
 
@@ -33,58 +32,6 @@ static void relative_turn(int64_t n, const double *later, const double Q1[9], co
         su_tmul33(P1, P0, T);
         su_quaternion_of(T, turn + 4 * v);
     }
-}
-
-/* How far along an edge the shape stood that turns into the one in its middle. */
-static const double BEFORE_MIDDLE = 0.4;
-
-/* ---- edges ---- */
-
-/* Middle of the edge from `from` to `to`, and the motion along it: a tenth of the way a substep. */
-static su_status edge_middle(su_pose_space *space, su_shape_blend *blend, int64_t from, int64_t to, bool moving,
-                             su_place *place, su_motion *motion, su_error *err)
-{
-    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    const double *a = space->fit->shapes + 3 * from * space->n, *b = space->fit->shapes + 3 * to * space->n;
-    int64_t n = space->n, s = space->s;
-    double *x = NULL, *p = NULL, *now = NULL, *then = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC_ALL("shape between poses", err, SU_WANT(x, 3 * n), SU_WANT(p, s)));
-    SU_GO(su_shape_blend_at(blend, a, b, 0.5, x, err));
-    for (int64_t k = 0; k < s; k++) p[k] = 0.5 * (space->fit->params[from * s + k] + space->fit->params[to * s + k]);
-    SU_GO(su_place_create(space, -1, p, x, place, err));
-    if (!moving) goto done;
-    SU_GO(SU_ALLOC_ALL("rotations", err, SU_WANT(now, 4 * n), SU_WANT(then, 4 * n),
-                       SU_WANT(motion->acceleration, 6 * n), SU_WANT(motion->turn, 4 * n)));
-    /* Speeding up along the edge, and the centripetal part of a steady passage. */
-    motion->accelerations = 2, motion->turns = 1;
-    for (int64_t i = 0; i < 3 * n; i++) {
-        motion->acceleration[i] = b[i] - a[i];
-        motion->acceleration[3 * n + i] = a[i] + b[i] - 2 * x[i];
-    }
-    su_rotation_field_evaluate(space->field, place->rest, now, space->threads);
-    SU_GO(su_shape_blend_at(blend, a, b, BEFORE_MIDDLE, x, err));
-    su_rotation_field_evaluate(space->field, x, then, space->threads);
-    relative_turn(n, now, identity, then, identity, motion->turn);
-done:
-    free(x), free(p), free(now), free(then);
-    return status;
-}
-
-static su_status add_edges(su_pose_space *space, bool moving, su_training_places *out, su_error *err)
-{
-    if (space->m < 2) return SU_OK;
-    su_shape_blend *blend;
-    const su_tet_mesh mesh = {space->n, space->t, space->tet->vertices, space->tet->tets};
-    SU_TRY(su_shape_blend_create(&mesh, space->threads, &blend, err));
-    su_status status = SU_OK;
-    for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
-        status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
-                             &out->motion[out->count], err);
-        out->count++;
-    }
-    su_shape_blend_free(blend);
-    return status;
 }
 
 /* ---- shots ---- */
@@ -313,17 +260,14 @@ done:
 su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                     int64_t wanted, su_training_places *out, su_error *err)
 {
-    bool moving = shots->count > 0;
-    int64_t most = 2 * space->m + (moving ? wanted : 0);
     su_open_shots all = {0};
     su_shot_frames_list chosen = {0};
     su_arena arena = {0};
     su_status status;
-    SU_GO(make_room(most, out, err));
+    SU_GO(make_room(space->m + wanted, out, err));
     for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
-    SU_GO(add_edges(space, !moving, out, err));
     out->spin = plan->default_spin;
-    if (moving) {
+    if (shots->count > 0) {
         SU_GO(su_shots_open(shots, &all, err));
         SU_GO(frames_create(&chosen, wanted, &arena, err));
         SU_GO(choose_frames(space, &all, wanted, &chosen, err));

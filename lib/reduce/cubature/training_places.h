@@ -1,4 +1,4 @@
-/* Where cubature is trained: the example poses, the middles of the alignment tree's edges, frames of the shots. */
+/* Where cubature is trained: the example poses, frames of the shots. */
 #ifndef SU_REDUCE_TRAINING_PLACES_H
 #define SU_REDUCE_TRAINING_PLACES_H
 
@@ -8,7 +8,7 @@
 #include "rig/shot.h"
 
 typedef struct su_training_places {
-    int64_t count;     /* example poses first, in order, then edge middles, then frames */
+    int64_t count;     /* example poses first, in order, then frames */
     su_place *place;   /* (count) */
     su_motion *motion; /* (count) empty at the poses */
     int *shot;         /* (count) number of the shot, -1 */
@@ -43,7 +43,7 @@ typedef struct su_shot_frames_list {
 } su_shot_frames_list;
 
 /* Of the shots' frames up to `wanted` become places, those farthest in parameters from the example poses and each other
- * first. Without shots the motion at an edge's middle is the one along the edge. */
+ * first. */
 su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
                                     int64_t wanted, su_training_places *out, su_error *err);
 /* The same at given frames and nowhere else. */
