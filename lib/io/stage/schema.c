@@ -312,10 +312,10 @@ su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size,
 su_status su_file_copy(su_file *file, void *out, int64_t count, size_t size, const void *from, const char *what,
                        su_error *err)
 {
-    *(void **)out = NULL;
-    if (!from) return SU_OK;
-    SU_TRY(su_file_allocate(file, out, count, size, what, err));
-    memcpy(*(void **)out, from, (size_t)count * size);
+    void *copy = NULL;
+    if (from) SU_TRY(su_file_allocate(file, &copy, count, size, what, err));
+    if (from) memcpy(copy, from, (size_t)count * size);
+    memcpy(out, &copy, sizeof copy);
     return SU_OK;
 }
 
