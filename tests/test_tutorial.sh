@@ -66,6 +66,8 @@ check "what the tutorial names is there" "$([ -z "${missing:-}" ]; echo $?)" "mi
 
 mkdir readme && cd readme && mkdir out
 for name in fox bear jump rig walk run; do cp ../out/tutorial/creature.glb $name.glb; done
+cp fox.glb avatar.vrm
+printf 'HIERARCHY\nROOT hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{\nOFFSET 0 1 0\n}\n}\nMOTION\nFrames: 2\nFrame Time: 0.04\n0 0 0\n0 0 9\n' >walk.bvh
 "$BIN/supple" export -q ../out/tutorial/painted/creature.model.npz ../out/tutorial/painted/Trot.anim.npz ../out/tutorial/painted/Trot.sim.npz -o 'cloth.%04d.obj' --frames 0-3 2>err
 for kind in model tet fit; do cp ../out/tutorial/painted/creature.$kind.npz out/fox.$kind.npz; done
 sed -n 's/^\(bin\/\)\{0,1\}\(supple bake [^#]*[^# ]\).*/\2/p' "$root/README.md" | sed 's/  *$//' >bakes
