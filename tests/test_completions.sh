@@ -66,6 +66,11 @@ done
 # ---- on a terminal: a key is pressed ----
 
 { cat bash.sh; echo 'PS1="ready> "'; } >bashrc
+if ! python3 -c 'import pty; pty.openpty()' 2>/dev/null; then   # a chroot without /dev/pts
+    count=$((count + 1)); echo "ok $count - completion at a key # skip there are no terminals"
+    echo "1..$count"
+    exit 0
+fi
 python3 "$here/shell_keys.py" 'supple sim --gravity-m\tab\t' 'supple sim --gravity-mode absolute' bash --noprofile --rcfile bashrc -i >screen 2>&1
 check "bash completes an option and its choice at Tab" "$(grep -q 'supple sim --gravity-mode absolute' screen; echo $?)" "$(tail -n 3 screen)"
 if command -v zsh >/dev/null; then
