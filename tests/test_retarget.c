@@ -195,74 +195,66 @@ static void test_same_names_other_axes(void **unused)
     check(0, 1.2, 1.5, false, false);
 }
 
-static void test_same_axes_stay_as_they_were(void **unused)
-{
-    (void)unused;
-    const double upright[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+/* Two bodies that stand alike, joints of both with the same axes, and a motion of the first. */
+typedef struct alike {
     su_scene from, scene;
     su_scene_node there[BONES], here[BONES];
     su_scene_clip out;
     su_borrowed report;
     motion m;
+} alike;
+
+static void make_alike(alike *a, double odd, int names)
+{
+    const double upright[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     double x[BONES][3];
     hang_arms(0, x);
-    make_scene(&from, there, x, upright, 1, 1.5, 0, false);
-    make_scene(&scene, here, x, upright, 1, 1.5, 0, false);
-    make_motion(&m, 1);
-    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_OK);
-    assert_true(!report.turned && !report.human);
+    make_scene(&a->from, a->there, x, upright, 1, odd, 0, false);
+    make_scene(&a->scene, a->here, x, upright, 1, odd, names, false);
+    make_motion(&a->m, 1);
+}
+
+static void test_same_axes_stay_as_they_were(void **unused)
+{
+    (void)unused;
+    alike a;
+    make_alike(&a, 1.5, 0);
+    assert_int_equal(su_borrow_clip(&a.from, &a.m.clip, &a.scene, &a.out, &a.report, NULL), SU_OK);
+    assert_true(!a.report.turned && !a.report.human);
     for (int i = 1; i < BONES; i++)
-        assert_memory_equal(out.channel[i - 1].rotation, m.rotation[i], sizeof m.rotation[i]);
-    su_arena_free(&scene.arena);
+        assert_memory_equal(a.out.channel[i - 1].rotation, a.m.rotation[i], sizeof a.m.rotation[i]);
+    su_arena_free(&a.scene.arena);
 }
 
 /* A tail is no human: names that are not there are refused, as they were. */
 static void test_no_human(void **unused)
 {
     (void)unused;
-    const double upright[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    su_scene from, scene;
-    su_scene_node there[BONES], here[BONES];
-    su_scene_clip out;
-    su_borrowed report;
-    motion m;
-    double x[BONES][3];
+    alike a;
     su_error err = {0};
-    hang_arms(0, x);
-    make_scene(&from, there, x, upright, 1, 0, 0, false);
-    make_scene(&scene, here, x, upright, 1, 0, 1, false);
-    for (int i = 0; i < BONES; i++) here[i].name = "tail";
-    make_motion(&m, 1);
-    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, &err), SU_INPUT);
+    make_alike(&a, 0, 1);
+    for (int i = 0; i < BONES; i++) a.here[i].name = "tail";
+    assert_int_equal(su_borrow_clip(&a.from, &a.m.clip, &a.scene, &a.out, &a.report, &err), SU_INPUT);
     assert_non_null(strstr(err.text, "moves nothing of the character"));
-    su_arena_free(&scene.arena);
+    su_arena_free(&a.scene.arena);
 }
 
 /* A clip that moves nothing of a human says nothing of one. */
 static void test_still_human(void **unused)
 {
     (void)unused;
-    const double upright[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    su_scene from, scene;
-    su_scene_node there[BONES], here[BONES];
-    su_scene_clip out;
-    su_borrowed report;
-    motion m;
-    double x[BONES][3];
-    hang_arms(0, x);
-    make_scene(&from, there, x, upright, 1, 0, 0, false);
-    make_scene(&scene, here, x, upright, 1, 0, 1, false);
-    make_motion(&m, 1);
-    m.clip.channels = 2; /* hips and spine */
-    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_INPUT);
-    su_arena_free(&scene.arena);
-    m.clip.channels = 0;
+    alike a;
+    make_alike(&a, 0, 1);
+    a.m.clip.channels = 2; /* hips and spine */
+    assert_int_equal(su_borrow_clip(&a.from, &a.m.clip, &a.scene, &a.out, &a.report, NULL), SU_INPUT);
+    su_arena_free(&a.scene.arena);
+    a.m.clip.channels = 0;
     su_scene_morph_channel smile = {.node = 1, .keys = 0};
-    m.clip.morph_channel = &smile, m.clip.morph_channels = 1;
-    here[3].name = body[1].name;
-    assert_int_equal(su_borrow_clip(&from, &m.clip, &scene, &out, &report, NULL), SU_OK);
-    assert_true(out.channels == 0 && out.morph_channels == 1 && out.morph_channel[0].node == 3);
-    su_arena_free(&scene.arena);
+    a.m.clip.morph_channel = &smile, a.m.clip.morph_channels = 1;
+    a.here[3].name = body[1].name;
+    assert_int_equal(su_borrow_clip(&a.from, &a.m.clip, &a.scene, &a.out, &a.report, NULL), SU_OK);
+    assert_true(a.out.channels == 0 && a.out.morph_channels == 1 && a.out.morph_channel[0].node == 3);
+    su_arena_free(&a.scene.arena);
 }
 
 static su_human_bone bone_called(int64_t nodes, const char *const *names, const int32_t *parent, const char *name)

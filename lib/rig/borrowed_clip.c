@@ -154,12 +154,7 @@ static su_status bake_channel(su_arena *arena, const chain *of, int32_t to, su_s
     for (int64_t i = 0; i < k.count; i++) {
         double local[16], linear[9], r[9];
         su_scene_pose(from, clip, k.times[i], world);
-        memcpy(local, world + 16 * node, sizeof local);
-        if (from->node[top].parent >= 0) {
-            double above[16];
-            if (su_affine_inverse(world + 16 * from->node[top].parent, above) == 0.0) su_affine_identity(above);
-            su_affine_multiply(above, local, local);
-        }
+        su_node_in(world, from->node[top].parent, node, local);
         su_affine_linear(local, linear);
         for (int j = 0; j < 3; j++) {
             translation[3 * i + j] = unit * local[4 * j + 3];
@@ -444,7 +439,7 @@ static su_status human_bones(const su_scene *scene, su_arena *arena, su_human_bo
     bool says = false;
     *bone = su_arena_alloc(arena, scene->nodes, sizeof **bone);
     if (!name || !parent || !*bone) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
-    for (int64_t n = 0; n < scene->nodes; n++) says |= scene->node[n].human && scene->node[n].human[0];
+    for (int64_t n = 0; n < scene->nodes; n++) says |= scene->node[n].human != NULL;
     for (int64_t n = 0; n < scene->nodes; n++) {
         name[n] = says                           ? scene->node[n].human
                   : is_link(scene->node[n].name) ? NULL
@@ -509,6 +504,7 @@ static su_status pair_others(const su_scene *from, su_scene *scene, int64_t name
     const int64_t found = found_among(named, pairs);
     const bool strange = found == 0 || is_hardly_any(found, named, joints);
     *count = 0;
+    if (!strange && !turned) return SU_OK;
     SU_TRY(human_bones(from, arena, &there, &human[0], err));
     SU_TRY(human_bones(scene, arena, &here, &human[1], err));
     *out = su_arena_alloc(arena, scene->nodes, sizeof **out);
@@ -516,7 +512,7 @@ static su_status pair_others(const su_scene *from, su_scene *scene, int64_t name
     const bool both = human[0] && human[1];
     if (strange && both)
         *count = pair_humans(from, scene, named, pairs, there, here, report, *out);
-    else if (!strange && turned)
+    else if (!strange)
         *count = pair_named(named, pairs, both ? here : NULL, *out);
     report->turned = *count > 0, report->human = strange && *count > 0;
     return SU_OK;

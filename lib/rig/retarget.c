@@ -290,16 +290,6 @@ static su_status key_times(const bodies *b, double **times, int64_t *count, su_e
     return SU_OK;
 }
 
-/* Where a node is in its parent, of world poses. */
-static void in_parent(const su_scene *scene, const double *world, int32_t node, double local[16])
-{
-    int32_t up = scene->node[node].parent;
-    if (up < 0 || su_affine_inverse(world + 16 * up, local) == 0.0)
-        memcpy(local, world + 16 * node, 16 * sizeof *local);
-    else
-        su_affine_multiply(local, world + 16 * node, local);
-}
-
 /* Does a joint move in its parent there, by more than rounding? */
 static bool travels(const bodies *b, int32_t node)
 {
@@ -356,15 +346,15 @@ static void place_carried(const bodies *b, int64_t i, const double *world, const
     int32_t there = b->pair[i].there, here = b->pair[i].here, up = b->from->node[there].parent,
             above = b->scene->node[here].parent;
     double at[16], then[16], step[3], linear[9], length = 1.0;
-    in_parent(b->from, world, there, at);
-    in_parent(b->from, b->there, there, then);
+    su_node_in(world, up, there, at);
+    su_node_in(b->there, up, there, then);
     way(then, at, step);
     if (up >= 0) {
         su_affine_linear(world + 16 * up, linear);
         su_mulv3(linear, step, step);
     }
     su_mulv3(b->align, step, step);
-    in_parent(b->scene, b->here, here, then);
+    su_node_in(b->here, above, here, then);
     su_affine_translation(then, out);
     if (above >= 0) {
         su_tmulv3(now->turned + 9 * above, step, step);

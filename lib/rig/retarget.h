@@ -17,8 +17,9 @@ typedef struct su_joint_pair {
  * C_i what takes the bones here from their rest pose into that of the other (arms that hang to arms that are spread):
  * of a human its arms, legs and fingers, of any other skeleton each joint that one other hangs on. Joints that hang on
  * none that is paired (of a human its hips) also go where it does, and others move in their parents, by ways taken
- * *size times as long: legs here over legs there, of others the median bone. Keys stand where the clip's do, at most
- * 1/30 s apart. out: its channel, channels of the scene's arena. Nodes here that stand for parts of one become one. */
+ * *size times as long: legs here over legs there, of others the median bone. Both rest poses count as standing on one
+ * ground, by their lowest joints. Keys stand where the clip's do, at most 1/30 s apart. Of the pairs here none stands
+ * for parts of one node (links). out: its channel, channels of the scene's arena. */
 su_status su_retarget(const su_scene *from, const su_scene_clip *clip, su_scene *scene, int64_t pairs,
                       const su_joint_pair *pair, su_scene_clip *out, double *size, su_error *err);
 

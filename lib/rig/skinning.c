@@ -101,6 +101,12 @@ void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time
             su_affine_multiply(world + 16 * scene->node[i].parent, world + 16 * i, world + 16 * i);
 }
 
+void su_node_in(const double *world, int32_t above, int32_t node, double local[16])
+{
+    if (above < 0 || su_affine_inverse(world + 16 * above, local) == 0.0) su_affine_identity(local);
+    su_affine_multiply(local, world + 16 * node, local);
+}
+
 void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, double time, int32_t node,
                             const su_scene_mesh *mesh, double *weights)
 {

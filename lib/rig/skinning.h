@@ -14,6 +14,10 @@ void su_scene_local(const su_scene *scene, const su_scene_clip *clip, double tim
  * tracks as glTF 2.0 (appendix C) says; outside its keys a track holds. */
 void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world);
 
+/* local (16): a node to another one above it, of their poses in world (nodes,16); as it is in the scene where there is
+ * none (-1) or that has no inverse. */
+void su_node_in(const double *world, int32_t above, int32_t node, double local[16]);
+
 /* weights (shapes) of the blend shapes of a mesh under a node at a time; defaults where no channel drives them. */
 void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, double time, int32_t node,
                             const su_scene_mesh *mesh, double *weights);

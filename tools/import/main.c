@@ -23,7 +23,7 @@ static const su_option table[] = {
          "rad), "
          ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key. A rig's file (walk.fbx, or "
          "walk.fbx:NAME) gives the clip of "
-         "that file, joint by joint of the same name."},
+         "that file, joint by joint of the same name, or bone by bone of a human."},
     {.name = "degrees", .kind = SU_OPT_FLAG, .target = &o.degrees, .help = "Angles of joint curves are in degrees."},
     {.name = "list",
      .kind = SU_OPT_FLAG,

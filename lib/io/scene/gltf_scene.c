@@ -147,7 +147,7 @@ static int read_nodes(builder *b)
 static int mark_human(builder *b, const char *bone, int64_t index)
 {
     char *copy;
-    if (!bone || index < 0 || index >= b->numbered || b->node[index] < 0) return 0;
+    if (!bone || !bone[0] || index < 0 || index >= b->numbered || b->node[index] < 0) return 0;
     TAKE(copy, (int64_t)strlen(bone) + 1);
     b->scene->node[b->node[index]].human = strcpy(copy, bone);
     return 0;

@@ -20,7 +20,7 @@ typedef struct su_scene_node {
     int32_t inherit;   /* su_inherit */
     int32_t links;     /* nodes right above that stand for this one, too (assimp splits nodes of FBX) */
     double local[16];  /* to the parent, in the node pose, before what inherit says */
-    const char *human; /* which bone of a human it is, as the file says (VRM: "leftUpperArm"); NULL or "": not said */
+    const char *human; /* which bone of a human it is, as the file says (VRM: "leftUpperArm"); NULL: not said */
 } su_scene_node;
 
 typedef struct su_scene_bone {

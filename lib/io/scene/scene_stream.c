@@ -182,7 +182,7 @@ static void move_scene(stream *s, su_scene *scene)
         move_text(s, &scene->node[i].name);
         const char *human = s->out && scene->node[i].human ? scene->node[i].human : "";
         move_text(s, &human);
-        if (!s->out) scene->node[i].human = human;
+        if (!s->out) scene->node[i].human = human[0] ? human : NULL;
         move_bytes(s, &scene->node[i].parent, sizeof scene->node[i].parent);
         move_bytes(s, &scene->node[i].inherit, sizeof scene->node[i].inherit);
         move_bytes(s, &scene->node[i].links, sizeof scene->node[i].links);
