@@ -4,20 +4,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
 find_numpy
 number() { sed -n "s/.*\"$2\": *\([-0-9.e+]*\).*/\1/p" "$1" | head -n 1; }
-# All arrays byte for byte; meta tells of command lines.
+# The arrays named, all where none is, byte for byte; meta tells of command lines.
 same_arrays() {
-    python3 - "$1" "$2" <<'PY'
+    python3 - "$@" <<'PY'
 import zipfile, sys
-a, b = (zipfile.ZipFile(path) for path in sys.argv[1:])
-names = [n for n in a.namelist() if 'meta' not in n]
+a, b = (zipfile.ZipFile(path) for path in sys.argv[1:3])
+names = [n + '.npy' for n in sys.argv[3:]] or [n for n in a.namelist() if 'meta' not in n]
 sys.exit(not names or any(a.read(n) != b.read(n) for n in names))
 PY
 }
 
 python3 "$here/make_arm.py" arm.glb 112 40 24 0.6
 python3 "$here/make_arm.py" still.glb 0 40 24 0.3
-# Of 1,400 to 1,700 tets trained pairs leave a third to four fifths of what none leave: the fold at 1,500 may close in two ways, and the last bits of
-# the training decide. Here it closes in one.
 run "$BIN/supple" bake arm.glb --train --self-contact all --tets 1600 -r 30 --set MOTION_FLAGS='--seconds 1' -q -o baked
 check "an arm is baked with reduced contact" "$status" "$(cat err)"
 cd baked || exit 1
@@ -33,13 +31,13 @@ check "contact: two threads give the bytes of one" $?
 error=$(number c.json error) met=$(number c.json most_pairs)
 awk -v e="$error" -v m="$met" 'BEGIN { exit !(e <= 0.05 && m > 3) }'
 check "pair sets meet 5 % (${error:-?}; at most ${met:-?} vertices press in a pose)" $?
-same_arrays few.npz Bend.sim.npz
-check "the bake's shot has trained contact" $?
+same_arrays few.npz Bend.sim.npz q
+check "the bake's reduced run has trained contact" $?
 awk -v a="$(number all.json contact_most_pressed)" -v f="$(number few.json contact_most_pressed)" 'BEGIN { exit !(a > 3 && f > 0) }'
 check "pairs press in both runs" $?
 apart() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" "$2" | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p'; }
 with=$(apart few.npz all.npz) without=$(apart none.npz all.npz)
-awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.6 * b) }'
+awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.3 * b) }'
 check "trained pairs come nearer to all pairs than none (${with:-?} against ${without:-?} %)" $?
 none -o held.npz --contact arm.contact.npz --self-friction 0.5 --stats held.json
 held=$(apart held.npz few.npz)

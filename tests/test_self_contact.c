@@ -2,6 +2,7 @@
  * angular momentum to rounding. */
 #include "box.h"
 #include "contact/contact_forces.h"
+#include "contact/contact_patch.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
@@ -302,6 +303,77 @@ static void pairs_depend_on_positions_alone(void **unused)
     curl_free(&a), curl_free(&b);
 }
 
+/* What triangles and tets say of a body's vertices. */
+static su_contact_patch piece_of(const curl *c, int64_t b, const int32_t *surface, const int32_t *nearest)
+{
+    su_contact_patch patch;
+    int64_t n = c->box.n;
+    int32_t *start = malloc((size_t)(n + 1) * sizeof *start);
+    for (int64_t v = 0; v <= n; v++) start[v] = (int32_t)c->body.ring_start[v];
+    const su_contact_piece piece = {.n = n,
+                                    .b = b,
+                                    .t = c->box.t,
+                                    .neutral = c->box.vertices,
+                                    .surface = surface,
+                                    .tets = c->box.tets,
+                                    .related_start = start,
+                                    .related = c->body.ring,
+                                    .nearest = nearest};
+    assert_int_equal(su_contact_patch_create(&piece, &patch, NULL), SU_OK);
+    free(start);
+    return patch;
+}
+
+/* A piece finds what is found on the whole body: from the tet that holds the vertex and from those beside it, nothing
+ * where no tet does, and of a single triangle what ends on that, not at its rim. */
+static void a_piece_finds_what_the_whole_does(void **unused)
+{
+    (void)unused;
+    curl c;
+    int64_t count, beside = 0, rims = 0;
+    curl_create(&c, 1.4, 1);
+    const su_contact_pair *found = find(&c, c.y, &count);
+    su_contact_patch all = piece_of(&c, c.body.b, c.body.surface, c.body.nearest);
+    int32_t *first = calloc((size_t)c.box.t, sizeof *first);
+    bool *inside = calloc((size_t)c.box.n, sizeof *inside);
+    for (int64_t i = 0; i < count; i++) {
+        const su_contact_pair *whole = found + i;
+        inside[whole->vertex] = true;
+        for (int side = -1; side < 4; side++) {
+            su_contact_pair own = {.vertex = whole->vertex, .tet = whole->tet};
+            if (side >= 0) own.tet = all.neighbour[4 * (int64_t)whole->tet + side];
+            if (own.tet < 0) continue;
+            su_contact_patch_look(&all, c.y, &own);
+            if (own.tet != whole->tet) continue; /* on the face between the two */
+            assert_int_equal(own.triangle, whole->triangle);
+            assert_true(fabs(own.depth - whole->depth) <= 1e-12);
+            assert_true(su_dot3(own.normal, whole->normal) > 1 - 1e-12);
+            beside += side >= 0;
+            su_contact_patch_look(&all, c.box.vertices, &own); /* straight */
+            assert_true(own.depth == 0);
+        }
+        int32_t corner = c.body.surface[3 * (int64_t)whole->triangle];
+        for (int64_t j = c.body.around_start[corner]; j < c.body.around_start[corner + 1]; j++) {
+            su_contact_patch one = piece_of(&c, 1, c.body.surface + 3 * (int64_t)c.body.around[j], first);
+            su_contact_pair own = {.vertex = whole->vertex, .tet = whole->tet};
+            su_contact_patch_look(&one, c.y, &own);
+            bool same = c.body.around[j] == whole->triangle;
+            assert_true(same ? own.depth == whole->depth : own.depth == 0 || own.depth > whole->depth);
+            rims += own.depth == 0;
+            su_contact_patch_free(&one);
+        }
+    }
+    assert_true(count > 20 && beside > 3 * count && rims > 3 * count);
+    for (int64_t i = 0; i < c.body.surface_count; i++) {
+        su_contact_pair none = {.vertex = c.body.vertex[i], .tet = found[0].tet};
+        su_contact_patch_look(&all, c.y, &none);
+        assert_true(inside[none.vertex] || none.depth == 0);
+    }
+    su_contact_patch_free(&all);
+    free(first), free(inside);
+    curl_free(&c);
+}
+
 /* Two boxes that fill the same space: the way out of each is its own surface, and vertices of one in the other see the
  * other's, all of which the mesh allows for where its neutral shape has it. */
 static void copies_that_overlap_keep_apart(void **unused)
@@ -385,6 +457,7 @@ int main(void)
         cmocka_unit_test(tangents_are_the_derivative_of_forces),
         cmocka_unit_test(what_the_rest_shape_overlaps_is_free_of_force),
         cmocka_unit_test(pairs_depend_on_positions_alone),
+        cmocka_unit_test(a_piece_finds_what_the_whole_does),
         cmocka_unit_test(copies_that_overlap_keep_apart),
         cmocka_unit_test(friction_keeps_both_momenta_and_is_a_gradient),
     };

@@ -36,9 +36,9 @@ typedef struct su_contact_body {
 /* neutral (n,3), tets (t,4) with positive volume. Immutable from then on: one serves many finders and threads. */
 su_status su_contact_body_create(int64_t n, const double *neutral, int64_t t, const int32_t *tets, su_contact_body *out,
                                  su_error *err);
-/* A piece of a surface alone, for su_contact_follow and what pairs exert: n vertices of any numbering, surface (b,3) of
+/* A piece of a surface, for su_contact_follow and what pairs exert: n vertices of any numbering, surface (b,3) of
  * those, outward, copied; related (start (n + 1), list) as `ring`, ascending for each vertex, copied. No tets, areas or
- * neutral shape. */
+ * neutral shape: contact_patch.h adds these. */
 su_status su_contact_body_of_patch(int64_t n, int64_t b, const int32_t *surface, const int32_t *related_start,
                                    const int32_t *related, su_contact_body *out, su_error *err);
 void su_contact_body_free(su_contact_body *body);
@@ -60,6 +60,10 @@ bool su_contact_behind(const su_contact_body *body, const double *x, const doubl
 bool su_contact_foot(const su_contact_body *body, const double *x, const double p[3], int32_t triangle, double bary[3]);
 /* Does the feature of a triangle where bary > 0 (face, edge or vertex) belong to a triangle related to v, too? */
 bool su_contact_borders(const su_contact_body *body, int32_t v, int32_t triangle, const double bary[3]);
+/* Barycentrics of a vertex on the face between two tets are rounded below 0 in both: it must not fall through. */
+#define SU_CONTACT_SEAM 1e-9
+/* Barycentrics of p in a tet at y (.,3); false where it is outside, or where the tet is inside out. */
+bool su_contact_inside(const double *y, const int32_t *tet, const double p[3], double bary[4]);
 /* May vertex v never touch this simplex of `corners` vertices: has it a corner that shares a tet with v? */
 bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *simplex, int corners);
 

@@ -15,8 +15,6 @@
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */
 static const double SLIDE = 0.05;
-/* Barycentrics of a vertex on the face between two tets are rounded below 0 in both: it must not fall through. */
-static const double SEAM = 1e-9;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
@@ -105,26 +103,6 @@ void su_contact_finder_set_stiffness(su_contact_finder *f, const double *k)
 
 /* ---- pairs ---- */
 
-/* Barycentric coordinates of p in a tet that is not inverted; false where it is outside. */
-static bool inside(const double *y, const int32_t *tet, const double p[3], double bary[4])
-{
-    const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
-                 *d = y + 3 * (int64_t)tet[3];
-    for (int i = 0; i < 3; i++) {
-        double low = su_smaller(su_smaller(a[i], b[i]), su_smaller(c[i], d[i])),
-               high = su_larger(su_larger(a[i], b[i]), su_larger(c[i], d[i]));
-        double seam = SEAM * (high - low);
-        if (p[i] < low - seam || p[i] > high + seam) return false;
-    }
-    double m[9], inverse[9] = {0}, r[3];
-    su_tet_edges(a, b, c, d, m);
-    if (!(su_inverse3(m, inverse) > 0)) return false;
-    su_sub3(p, a, r);
-    su_mulv3(inverse, r, bary + 1);
-    bary[0] = 1 - bary[1] - bary[2] - bary[3];
-    return su_smaller(su_smaller(bary[0], bary[1]), su_smaller(bary[2], bary[3])) >= -SEAM;
-}
-
 /* Where a pair's way ends, in the neutral shape. */
 static void neutral_end(const su_contact_body *body, const su_contact_pair *pair, double out[3])
 {
@@ -193,6 +171,16 @@ void su_contact_follow(const su_contact_body *body, const double *y, int64_t cou
     for (int64_t k = 0; k < count; k++) follow(body, y, pairs + k);
 }
 
+bool su_contact_way(const su_contact_body *body, const double *y, const double bary[4], su_contact_pair *pair)
+{
+    const int32_t *tet = body->tets + 4 * (int64_t)pair->tet;
+    double neutral[3] = {0};
+    for (int c = 0; c < 4; c++)
+        for (int i = 0; i < 3; i++) neutral[i] += bary[c] * body->neutral[3 * (int64_t)tet[c] + i];
+    su_contact_descend(body, body->neutral, neutral, &pair->triangle, pair->bary);
+    return follow(body, y, pair) > 0 && !su_contact_far_beside(pair);
+}
+
 bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b)
 {
     return a->vertex == b->vertex && apart(body, a, b) <= SAME * body->edge;
@@ -215,20 +203,11 @@ typedef struct holder {
     double bary[4];
 } holder;
 
-/* Vertex v in a tet: back to the neutral shape, there to the surface, and from there to the deformed one. False where
- * the way ends at its own neighbourhood or on the outer side of the surface. */
 static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, const holder *in, su_contact_pair *pair)
 {
     const su_contact_body *body = f->body;
-    const int32_t *tet = body->tets + 4 * (int64_t)in->tet;
-    double neutral[3] = {0};
-    for (int c = 0; c < 4; c++)
-        for (int i = 0; i < 3; i++) neutral[i] += in->bary[c] * body->neutral[3 * (int64_t)tet[c] + i];
-    *pair = (su_contact_pair){.vertex = v, .triangle = body->nearest[in->tet]};
-    su_contact_descend(body, body->neutral, neutral, &pair->triangle, pair->bary);
-    if (!(follow(body, y, pair) > 0)) return false;
-    for (int j = 0; j < 3; j++)
-        if (pair->bary[j] < -SU_CONTACT_BESIDE) return false;
+    *pair = (su_contact_pair){.vertex = v, .triangle = body->nearest[in->tet], .tet = in->tet};
+    if (!su_contact_way(body, y, in->bary, pair)) return false;
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double softest = f->k[v];
     for (int j = 0; j < 3; j++) softest = su_smaller(softest, f->k[corner[j]]);
@@ -248,7 +227,7 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
         if (list->tet[k].gap > list->reach) continue;
         next.tet = list->tet[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
-        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
+        if (!su_contact_inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
         for (; at > 0 && in[at - 1].tet > next.tet; at--) in[at] = in[at - 1];
         in[at] = next;

@@ -8,6 +8,7 @@
 typedef struct su_contact_pair {
     int32_t vertex;   /* v_p */
     int32_t triangle; /* of the body's surface, the one that holds v_s */
+    int32_t tet;      /* that held v_p when it was found */
     double bary[3];   /* of v_s in it; corners with 0 do not belong to the feature (face, edge or vertex) hit */
     bool plane;       /* v_s is on the triangle's plane, beside it too: that is where the surface borders on what is
                        * related to v_p, and an end there would let depths jump */
@@ -20,6 +21,11 @@ typedef struct su_contact_pair {
 
 /* On a plane a way may end beside its triangle, by so much of it; farther out there is no surface. */
 #define SU_CONTACT_BESIDE 0.5
+static inline bool su_contact_far_beside(const su_contact_pair *pair)
+{
+    return pair->bary[0] < -SU_CONTACT_BESIDE || pair->bary[1] < -SU_CONTACT_BESIDE ||
+           pair->bary[2] < -SU_CONTACT_BESIDE;
+}
 
 typedef struct su_contact_finder su_contact_finder;
 
@@ -56,6 +62,12 @@ su_status su_contact_allow(su_contact_finder *finder, int64_t count, su_contact_
  * has come out. What is allowed stays. So pairs can be led along while their number stands still, and what they exert
  * is a smooth function of y, also where su_contact_find would find or lose one that is deep. */
 void su_contact_follow(const su_contact_body *body, const double *y, int64_t count, su_contact_pair *pairs);
+/* The way of pair->vertex out of pair->tet at y (n,3), where it has these barycentrics: back to the neutral shape,
+ * there from pair->triangle on to the nearest of the surface, and from that to the nearest of the deformed one. False
+ * where it ends at the vertex's own neighbourhood or on the outer side of the surface. Leaves stiffness and what is
+ * allowed.
+ */
+bool su_contact_way(const su_contact_body *body, const double *y, const double bary[4], su_contact_pair *pair);
 /* Are they of one vertex, with ways that end near each other? */
 bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b);
 

@@ -150,7 +150,7 @@ static su_status run(su_tool *tool, job *j)
 }
 
 /* What is asked for; holds the defaults until the command line is read. */
-static job j = {.plan = {.tolerance = 0.05, .rings = 3}, .poses = 16};
+static job j = {.plan = {.tolerance = 0.05, .rings = 2}, .poses = 16};
 
 static const su_option options[] = {
     {.name = "poses",
@@ -186,8 +186,7 @@ static const su_option options[] = {
      .argument = "N",
      .low = 0,
      .high = 50,
-     .help = "Rings of triangles around the one that a pair was met at, in which its vertex is looked for (default "
-             "3)."},
+     .help = "Rings of triangles around those that a pair was met at, on which its way may end (default 2)."},
     {.name = "direct",
      .kind = SU_OPT_FLAG,
      .target = &j.plan.direct,

@@ -10,10 +10,9 @@
 static const size_t counts[] = {
     offsetof(su_pair_sets, v), offsetof(su_pair_sets, v1), offsetof(su_pair_sets, k), offsetof(su_pair_sets, e),
     offsetof(su_pair_sets, d), offsetof(su_pair_sets, c),  offsetof(su_pair_sets, s), offsetof(su_pair_sets, c3),
-    offsetof(su_pair_sets, z), offsetof(su_pair_sets, z1), offsetof(su_pair_sets, p), offsetof(su_pair_sets, p1),
-    offsetof(su_pair_sets, g),
+    offsetof(su_pair_sets, z), offsetof(su_pair_sets, z1), offsetof(su_pair_sets, p), offsetof(su_pair_sets, t),
 };
-static const char *const count_names[] = {"v", "v+1", "k", "e", "d", "c", "s", "3c", "z", "z+1", "p", "p+1", "g"};
+static const char *const count_names[] = {"v", "v+1", "k", "e", "d", "c", "s", "3c", "z", "z+1", "p", "t"};
 
 static const su_field fields[] = {
     INDEX(vertices, 0, 0, "flesh vertices that contact reads, ascending", DIM(v)),
@@ -24,7 +23,10 @@ static const su_field fields[] = {
     INDEX(triangles, DIM(v), 0, "corners, outward: triangles met in training and rings around them, by pair sets",
           DIM(k), 3),
     INDEX(triangle_start, DIM(k), 1, "first triangle of each pair set", DIM(z1)),
-    REAL(thickness, "m", "how deep behind a triangle a vertex still belongs to it", DIM(k)),
+    INDEX(tets, DIM(v), 0, "corners: flesh below the triangles, in which vertices are looked for, by pair sets", DIM(t),
+          4),
+    INDEX(tet_start, DIM(t), 1, "first tet of each pair set", DIM(z1)),
+    INDEX(tet_triangle, DIM(k), 0, "triangle nearest to each tet through the flesh", DIM(t)),
     INDEX(probe, DIM(v), 0, "vertices whose places in the rest shape say where a domain is", DIM(d), DIM(c)),
     INDEX(domain_pair, DIM(d), 0, "domains that touch", DIM(s), 2),
     REAL(pose_mean, "m", "probes of the second domain in the first one's frame, mean over the training poses", DIM(s),
@@ -36,21 +38,25 @@ static const su_field fields[] = {
     INDEX(set_start, DIM(p), 1, "first pair of each set", DIM(z1)),
     INDEX(pair_vertex, DIM(v), 0, "the vertex that touches", DIM(p)),
     INDEX(pair_triangle, DIM(k), 0, "the triangle that it was met at in training", DIM(p)),
+    INDEX(pair_tet, DIM(t), 0, "the tet that held its vertex there", DIM(p)),
     REAL(pair_weight, "1", "how many pairs it stands for", DIM(p)),
-    INDEX(fan_start, DIM(g), 1, "first entry of each pair in fan", DIM(p1)),
-    INDEX(fan, DIM(v), 0, "the other two corners of the triangles around the pair's vertex, outward", DIM(g), 2),
 };
 
 static su_status check_consistent(const su_pair_sets *s, const char *path, su_error *err)
 {
-    if (s->v1 != s->v + 1 || s->z1 != s->z + 1 || s->p1 != s->p + 1 || s->c3 != 3 * s->c)
+    if (s->v1 != s->v + 1 || s->z1 != s->z + 1 || s->c3 != 3 * s->c)
         return su_fail(err, SU_INPUT, "%s: offsets do not fit what they count", path);
-    for (int64_t k = 0; k < s->z; k++)
+    for (int64_t k = 0; k < s->z; k++) {
+        for (int32_t e = s->tet_start[k]; e < s->tet_start[k + 1]; e++)
+            if (s->tet_triangle[e] < s->triangle_start[k] || s->tet_triangle[e] >= s->triangle_start[k + 1])
+                return su_fail(err, SU_INPUT, "%s: tet %d has a triangle of another set", path, (int)e);
         for (int32_t i = s->set_start[k]; i < s->set_start[k + 1]; i++) {
-            int32_t t = s->pair_triangle[i];
-            if (t < s->triangle_start[k] || t >= s->triangle_start[k + 1])
-                return su_fail(err, SU_INPUT, "%s: pair %d has a triangle of another set", path, (int)i);
+            int32_t f = s->pair_triangle[i], e = s->pair_tet[i];
+            if (f < s->triangle_start[k] || f >= s->triangle_start[k + 1] || e < s->tet_start[k] ||
+                e >= s->tet_start[k + 1])
+                return su_fail(err, SU_INPUT, "%s: pair %d has a triangle or a tet of another set", path, (int)i);
         }
+    }
     return SU_OK;
 }
 
@@ -60,19 +66,18 @@ static su_status check_pair_sets(const void *object, const char *path, su_error 
     SU_TRY(su_check_ascending(s->vertices, s->v, 1, "vertices", path, err));
     SU_TRY(su_check_range(s->stiffness, s->v, 0, 1e300, "stiffness", path, err));
     SU_TRY(su_check_range(s->area, s->v, -1e-300, 1e300, "area", path, err));
-    SU_TRY(su_check_range(s->thickness, s->k, -1e-300, 1e300, "thickness", path, err));
     SU_TRY(su_check_range(s->reach, s->s, -1e-300, 1e300, "reach", path, err));
     SU_TRY(su_check_range(s->pair_weight, s->p, 0, 1e300, "pair_weight", path, err));
     SU_TRY(su_check_offsets(s->related_start, s->v1, s->e, "related_start", path, err));
     SU_TRY(su_check_offsets(s->triangle_start, s->z1, s->k, "triangle_start", path, err));
     SU_TRY(su_check_offsets(s->set_start, s->z1, s->p, "set_start", path, err));
-    SU_TRY(su_check_offsets(s->fan_start, s->p1, s->g, "fan_start", path, err));
+    SU_TRY(su_check_offsets(s->tet_start, s->z1, s->t, "tet_start", path, err));
     SU_TRY(su_check_ascending(s->set_pair, s->z, 0, "set_pair", path, err));
     return check_consistent(s, path, err);
 }
 
 const su_schema su_pair_sets_schema = {
-    "supple.contact", 1,           sizeof(su_pair_sets), fields,          SU_COUNT_OF(fields),
+    "supple.contact", 2,           sizeof(su_pair_sets), fields,          SU_COUNT_OF(fields),
     counts,           count_names, SU_COUNT_OF(counts),  check_pair_sets,
 };
 

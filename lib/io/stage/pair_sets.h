@@ -20,8 +20,8 @@ typedef struct su_pair_sets {
     int64_t s;               /* domain pairs */
     int64_t c3;              /* 3 c */
     int64_t z, z1;           /* pair sets, z + 1 */
-    int64_t p, p1;           /* pairs, p + 1 */
-    int64_t g;               /* entries of fan */
+    int64_t p;               /* pairs */
+    int64_t t;               /* tets */
     int32_t *vertices;       /* (v) of the flesh, ascending */
     double *stiffness;       /* (v) N/m^3 */
     double *area;            /* (v) m^2 */
@@ -29,7 +29,9 @@ typedef struct su_pair_sets {
     int32_t *related;        /* (e) of those vertices, the ones that share a tet with each, itself too; ascending */
     int32_t *triangles;      /* (k,3) of those vertices, outward, by pair sets */
     int32_t *triangle_start; /* (z1) */
-    double *thickness;       /* (k) m: how deep a vertex may be behind a triangle */
+    int32_t *tets;           /* (t,4) of those vertices, by pair sets: flesh below the triangles */
+    int32_t *tet_start;      /* (z1) */
+    int32_t *tet_triangle;   /* (t) of their set, the nearest to each through the flesh */
     int32_t *probe;          /* (d,c) vertices that say where a domain is */
     int32_t *domain_pair;    /* (s,2) */
     double *pose_mean;       /* (s,c3) m: probes of the second domain in the first one's frame */
@@ -40,9 +42,8 @@ typedef struct su_pair_sets {
     int32_t *set_start;      /* (z1) */
     int32_t *pair_vertex;    /* (p) */
     int32_t *pair_triangle;  /* (p) */
+    int32_t *pair_tet;       /* (p) */
     double *pair_weight;     /* (p) */
-    int32_t *fan_start;      /* (p1) */
-    int32_t *fan;            /* (g,2) */
 } su_pair_sets;
 
 extern const su_schema su_pair_sets_schema;

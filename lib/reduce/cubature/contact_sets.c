@@ -14,8 +14,10 @@ typedef struct lists {
     int64_t *key;            /* (s) */
     int32_t *local, *global; /* (n) number of a flesh vertex + 1, 0: none; (v) */
     int32_t *triangle;       /* (k) of the body */
-    uint8_t *mark;           /* (b) scratch */
-    int64_t room;
+    int32_t *tet;            /* (t) of the body */
+    uint8_t *corner;         /* (n) scratch: of tets that held a vertex */
+    uint8_t *mark;           /* (b) scratch: the triangles of the set at hand */
+    int64_t room, tet_room;
 } lists;
 
 /* Triangles of a set's pairs and rings around, ascending, behind l->triangle[*count]. */
@@ -25,7 +27,8 @@ static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, in
     const su_contact_body *body = &t->body;
     memset(l->mark, 0, (size_t)body->b);
     for (int64_t k = 0; k < t->count; k++)
-        if (t->met[k].key == key && t->met[k].pose == pose && t->met[k].weight > 0) l->mark[t->met[k].triangle] = 1;
+        if (t->met[k].key == key && t->met[k].pose == pose && t->met[k].weight > 0)
+            l->mark[t->met[k].triangle] = l->mark[body->nearest[t->met[k].tet]] = 1;
     for (int ring = 1; ring <= t->plan->rings; ring++)
         for (int64_t f = 0; f < body->b; f++) {
             if (l->mark[f] != ring) continue;
@@ -43,16 +46,32 @@ static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, in
     return SU_OK;
 }
 
-static su_status number_vertices(su_contact_training *t, lists *l, int64_t triangles, su_pair_sets *out, su_error *err)
+/* Of the tets from which the way out leads to one of those triangles those that held a vertex at the pose, and those
+ * around them; ascending, behind l->tet[*count]. */
+static su_status add_tets(su_contact_training *t, lists *l, int64_t key, int64_t pose, int64_t *count, su_error *err)
+{
+    const su_contact_body *body = &t->body;
+    memset(l->corner, 0, (size_t)body->n);
+    for (int64_t k = 0; k < t->count; k++)
+        for (int i = 0; i < 4 && t->met[k].key == key && t->met[k].pose == pose; i++)
+            l->corner[body->tets[4 * (int64_t)t->met[k].tet + i]] = 1;
+    for (int64_t e = 0; e < body->t; e++) {
+        const int32_t *c = body->tets + 4 * e;
+        if (body->nearest[e] < 0 || !l->mark[body->nearest[e]]) continue;
+        if (!l->corner[c[0]] && !l->corner[c[1]] && !l->corner[c[2]] && !l->corner[c[3]]) continue;
+        SU_TRY(su_grow(&l->tet, *count, &l->tet_room, sizeof *l->tet, "contact tets", err));
+        l->tet[(*count)++] = (int32_t)e;
+    }
+    return SU_OK;
+}
+
+static su_status number_vertices(su_contact_training *t, lists *l, int64_t triangles, int64_t tets, su_pair_sets *out,
+                                 su_error *err)
 {
     for (int64_t k = 0; k < 3 * triangles; k++) l->local[t->body.surface[3 * (int64_t)l->triangle[k / 3] + k % 3]] = 1;
-    for (int64_t k = 0; k < t->count; k++) {
-        if (!(t->met[k].weight > 0)) continue;
-        int64_t v = t->met[k].vertex;
-        l->local[v] = 1;
-        for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++)
-            for (int i = 0; i < 3; i++) l->local[t->body.surface[3 * (int64_t)t->body.around[j] + i]] = 1;
-    }
+    for (int64_t k = 0; k < 4 * tets; k++) l->local[t->body.tets[4 * (int64_t)l->tet[k / 4] + k % 4]] = 1;
+    for (int64_t k = 0; k < t->count; k++)
+        if (t->met[k].weight > 0) l->local[t->met[k].vertex] = 1;
     for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES; k++) l->local[t->probe[k]] = 1;
     for (int64_t v = 0; v < t->n; v++)
         if (l->local[v]) l->global[out->v++] = (int32_t)v, l->local[v] = (int32_t)out->v;
@@ -122,73 +141,49 @@ done:
     return status;
 }
 
-/* The triangles around a vertex by their other corners; returns where the next begin. */
-static int64_t add_fan(const su_contact_training *t, const lists *l, int32_t v, int64_t at, int32_t *fan)
+/* Where a number of the body stands in a part of an ascending list, from its beginning. */
+static int32_t place_of(const int32_t *list, int32_t first, int32_t end, int32_t number)
 {
-    for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++, at++) {
-        const int32_t *c = t->body.surface + 3 * (int64_t)t->body.around[j];
-        int own = c[0] == v ? 0 : c[1] == v ? 1 : 2;
-        for (int i = 0; i < 2; i++) fan[2 * at + i] = l->local[c[(own + 1 + i) % 3]] - 1;
-    }
-    return at;
-}
-
-/* Of the flesh behind a triangle and those around it, whose tets may lie in a wrinkle: half of it, m. */
-static double thickness_at(const su_contact_training *t, int32_t triangle)
-{
-    const su_contact_body *body = &t->body;
-    double most = 0;
-    for (int i = 0; i < 3; i++) {
-        int32_t v = body->surface[3 * (int64_t)triangle + i];
-        for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++)
-            most = fmax(most, t->half[body->owner[body->around[j]]]);
-    }
-    return most;
+    const int32_t *found = bsearch(&number, list + first, (size_t)(end - first), sizeof *list, su_order_int32);
+    return (int32_t)(found - list);
 }
 
 static su_status write_sets(su_contact_training *t, lists *l, su_pair_sets *out, su_error *err)
 {
-    int64_t triangles = 0, pairs = 0, fans = 0;
+    int64_t triangles = 0, tets = 0, pairs = 0;
     out->z = out->s * t->T, out->z1 = out->z + 1;
     SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->set_pair, out->z),
                              SU_WANT(out->set_pose, SU_PAIR_COORDINATES * out->z), SU_WANT(out->set_start, out->z1),
-                             SU_WANT(out->triangle_start, out->z1)));
-    for (int64_t k = 0; k < t->count; k++) {
-        if (!(t->met[k].weight > 0)) continue;
-        out->p++;
-        out->g += t->body.around_start[t->met[k].vertex + 1] - t->body.around_start[t->met[k].vertex];
-    }
-    out->p1 = out->p + 1;
-    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->fan_start, out->p1), SU_WANT(out->fan, 2 * out->g),
-                             SU_WANT(out->pair_vertex, out->p), SU_WANT(out->pair_triangle, out->p),
-                             SU_WANT(out->pair_weight, out->p)));
+                             SU_WANT(out->triangle_start, out->z1), SU_WANT(out->tet_start, out->z1)));
+    for (int64_t k = 0; k < t->count; k++) out->p += t->met[k].weight > 0;
+    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->pair_vertex, out->p), SU_WANT(out->pair_triangle, out->p),
+                             SU_WANT(out->pair_tet, out->p), SU_WANT(out->pair_weight, out->p)));
     for (int64_t z = 0; z < out->z; z++) {
         int64_t key = l->key[z / t->T], pose = z % t->T;
         out->set_pair[z] = (int32_t)(z / t->T);
         SU_TRY(add_triangles(t, l, key, pose, &triangles, err));
-        out->triangle_start[z + 1] = (int32_t)triangles;
+        SU_TRY(add_tets(t, l, key, pose, &tets, err));
+        out->triangle_start[z + 1] = (int32_t)triangles, out->tet_start[z + 1] = (int32_t)tets;
     }
-    out->k = triangles;
-    SU_TRY(number_vertices(t, l, triangles, out, err));
-    SU_TRY(
-        SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->triangles, 3 * triangles), SU_WANT(out->thickness, triangles)));
-    for (int64_t k = 0; k < triangles; k++) {
-        for (int i = 0; i < 3; i++)
-            out->triangles[3 * k + i] = l->local[t->body.surface[3 * (int64_t)l->triangle[k] + i]] - 1;
-        out->thickness[k] = thickness_at(t, l->triangle[k]);
-    }
+    out->k = triangles, out->t = tets;
+    SU_TRY(number_vertices(t, l, triangles, tets, out, err));
+    SU_TRY(SU_FILE_ALLOC_ALL(&out->file, err, SU_WANT(out->triangles, 3 * triangles), SU_WANT(out->tets, 4 * tets),
+                             SU_WANT(out->tet_triangle, tets)));
+    for (int64_t k = 0; k < 3 * triangles; k++)
+        out->triangles[k] = l->local[t->body.surface[3 * (int64_t)l->triangle[k / 3] + k % 3]] - 1;
+    for (int64_t k = 0; k < 4 * tets; k++)
+        out->tets[k] = l->local[t->body.tets[4 * (int64_t)l->tet[k / 4] + k % 4]] - 1;
     for (int64_t z = 0; z < out->z; z++) {
+        int32_t begin = out->triangle_start[z], end = out->triangle_start[z + 1];
+        for (int32_t e = out->tet_start[z]; e < out->tet_start[z + 1]; e++)
+            out->tet_triangle[e] = place_of(l->triangle, begin, end, t->body.nearest[l->tet[e]]);
         for (int64_t k = 0; k < t->count; k++) {
             const su_contact_met *m = t->met + k;
             if (m->key != l->key[z / t->T] || m->pose != z % t->T || !(m->weight > 0)) continue;
-            const int32_t *from = l->triangle + out->triangle_start[z];
-            size_t size = (size_t)(out->triangle_start[z + 1] - out->triangle_start[z]);
-            const int32_t *found = bsearch(&m->triangle, from, size, sizeof *from, su_order_int32);
             out->pair_vertex[pairs] = l->local[m->vertex] - 1;
-            out->pair_triangle[pairs] = (int32_t)(found - l->triangle);
+            out->pair_triangle[pairs] = place_of(l->triangle, begin, end, m->triangle);
+            out->pair_tet[pairs] = place_of(l->tet, out->tet_start[z], out->tet_start[z + 1], m->tet);
             out->pair_weight[pairs++] = m->weight;
-            fans = add_fan(t, l, m->vertex, fans, out->fan);
-            out->fan_start[pairs] = (int32_t)fans;
         }
         out->set_start[z + 1] = (int32_t)pairs;
     }
@@ -200,7 +195,7 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
     lists l = {0};
     su_status status;
     SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(l.key, t->D * t->D), SU_WANT(l.local, t->n), SU_WANT(l.global, t->n),
-                       SU_WANT(l.mark, t->body.b)));
+                       SU_WANT(l.mark, t->body.b), SU_WANT(l.corner, t->n)));
     for (int64_t k = 0; k < t->count; k++)
         if (t->met[k].weight > 0) l.key[t->met[k].key] = 1;
     for (int64_t key = 0; key < t->D * t->D; key++)
@@ -217,6 +212,6 @@ su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_er
         SU_GO(find_axes(t, s, out, err));
     }
 done:
-    free(l.key), free(l.local), free(l.global), free(l.triangle), free(l.mark);
+    free(l.key), free(l.local), free(l.global), free(l.triangle), free(l.tet), free(l.mark), free(l.corner);
     return status;
 }

@@ -5,7 +5,6 @@
 #include "core/threads.h"
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
-#include "geometry/thickness.h"
 #include "geometry/vector.h"
 #include "reduce/cubature/contact_training_internal.h"
 #include "reduce/cubature/pair_selection.h"
@@ -44,8 +43,8 @@ static void training_free(su_contact_training *t)
     su_stepper_free(&t->stepper);
     su_runtime_model_free(&t->runtime);
     su_contact_body_free(&t->body);
-    free(t->frames), free(t->domain), free(t->probe), free(t->probes), free(t->met), free(t->rows), free(t->half),
-        free(t->k), free(t->slot);
+    free(t->frames), free(t->domain), free(t->probe), free(t->probes), free(t->met), free(t->rows), free(t->k),
+        free(t->slot);
 }
 
 /* ---- which poses ---- */
@@ -215,7 +214,7 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
     for (int64_t k = 0; k < count; k++) {
         const su_contact_pair *pair = pairs + k;
         double size = pair->stiffness * (pair->depth - pair->allowed);
-        if (!su_contact_pressed(pair) || pair->plane) continue; /* such a one looks at nothing that a set has */
+        if (!su_contact_pressed(pair)) continue;
         SU_GO(su_grow(&t->met, t->count, &t->room, sizeof *t->met, "contact pairs", err));
         SU_GO(su_grow(&t->rows, t->count - kept, &t->row_room, (size_t)t->r * sizeof *t->rows, "contact pairs", err));
         su_contact_points_row(points, pair, row);
@@ -223,6 +222,7 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
         t->met[t->count++] = (su_contact_met){.key = key_of(t, pair->vertex, pair->triangle),
                                               .vertex = pair->vertex,
                                               .triangle = pair->triangle,
+                                              .tet = pair->tet,
                                               .pose = (int32_t)pose,
                                               .state = state,
                                               .size = size};
@@ -395,10 +395,8 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     su_status status;
     *report = (su_contact_trained){0};
     SU_GO(su_contact_body_create(t.n, plan->model->vertices, plan->model->t, plan->model->tets, &t.body, err));
-    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(t.k, t.n), SU_WANT(t.half, plan->model->t), SU_WANT(t.slot, t.n)));
+    SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(t.k, t.n), SU_WANT(t.slot, t.n)));
     su_contact_stiffness(&t.body, plan->fit->young, plan->fit->poisson, t.k);
-    const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
-    SU_GO(su_tet_thickness(&mesh, plan->threads, NULL, t.half, err));
     SU_GO(choose_frames(&t, err));
     SU_GO(find_domains(&t, err));
     SU_GO(choose_probes(&t, err));

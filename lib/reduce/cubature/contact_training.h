@@ -29,7 +29,7 @@ typedef struct su_contact_plan {
     const su_clip_frame *frame;      /* of the shots */
     int64_t poses;                   /* most frames to choose */
     double tolerance;                /* of the projected force, relative */
-    int rings;                       /* of triangles around the one that a pair was met at */
+    int rings;                       /* of triangles around those that a pair was met at */
     bool allow_overlap;              /* what the rest shape has overlapping is free of force */
     bool direct;                     /* also: one set for all poses together, for comparison (ASC section 4.1) */
     int threads;

@@ -12,7 +12,7 @@ enum { SU_CONTACT_PROBES = 12 }; /* vertices that say where a domain is */
 /* A pair that pressed at a pose. */
 typedef struct su_contact_met {
     int64_t key; /* domains a <= b: a D + b */
-    int32_t vertex, triangle, pose, state;
+    int32_t vertex, triangle, tet, pose, state;
     double size;   /* N */
     double weight; /* 0: not kept */
 } su_contact_met;
@@ -35,8 +35,7 @@ typedef struct su_contact_training {
     su_contact_met *met;
     double *rows; /* (room,r) beside them; only those of the pose at hand unless all are wanted */
     int64_t count, room, row_room;
-    double *half; /* (t) local half-thickness */
-    double *k;    /* (n) N/m^3 */
+    double *k; /* (n) N/m^3 */
     int64_t serial;
     int32_t *slot; /* (n) column of a vertex while a set is chosen, plus 1 */
 } su_contact_training;

@@ -1,5 +1,6 @@
 #include "runtime/forces/trained_pairs.h"
 
+#include "contact/contact_patch.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
@@ -16,10 +17,6 @@ static const double NEAR = 0.05;
 /* So many times as far from the nearest training pose as those are from each other is a guess. */
 static const double BEYOND = 2;
 
-/* Skin that touches faces what it touches: normals have at most this cosine. Where skin is bent less, vertices lie
- * behind the planes of their neighbours, too. */
-static const double FACING = -0.5;
-
 enum { NEAREST = 2 }; /* pair sets that are blended */
 
 /* A pair set that takes part in a step, with its share; its pairs stand one behind the other. */
@@ -33,19 +30,16 @@ typedef struct contact {
     double stiffness, margin, friction;
     bool allow_overlap;
     su_contact_points points;
-    su_contact_body *patch; /* (z) */
-    uint8_t *open;          /* (k) bit i: no triangle of the patch beyond the edge opposite to corner i; bit 3 + i: the
-                             * corner lies on such an edge */
-    uint8_t *reads;         /* (z,v) vertices that a set reads */
-    uint8_t *wanted;        /* (v) those of this step */
-    double *neutral;        /* (v,3) */
-    double *x, *y, *at;     /* (v,3), (v,3), (3c) */
-    part *parts;            /* (NEAREST s) of this step */
-    su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
-    su_contact_grip *grips; /* (room) their friction; no limit: none */
-    double *before;         /* (v,3) where vertices were at the state reached, and (v) */
-    double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
-    double *outward;        /* (room,3) the skin's normal at their vertices when the step began */
+    su_contact_patch *patch; /* (z) */
+    uint8_t *reads;          /* (z,v) vertices that a set reads */
+    uint8_t *wanted;         /* (v) those of this step */
+    double *neutral;         /* (v,3) */
+    double *x, *y, *at;      /* (v,3), (v,3), (3c) */
+    part *parts;             /* (NEAREST s) of this step */
+    su_contact_pair *pairs;  /* (room) theirs, as they were looked at last */
+    su_contact_grip *grips;  /* (room) their friction; no limit: none */
+    double *before;          /* (v,3) where vertices were at the state reached, and (v) */
+    double *known;           /* 1: of this one that is known, 0: no set that takes part there reads it */
     int64_t count, pair_count;
     bool prepared, left;
     bool gripping; /* grips are of the step at hand */
@@ -139,7 +133,8 @@ static bool near(const contact *c, int64_t set)
     for (int i = 0; i < 3; i++) a[i] = b[i] = DBL_MAX, a[3 + i] = b[3 + i] = -DBL_MAX;
     for (int64_t k = c->sets->set_start[set]; k < c->sets->set_start[set + 1]; k++)
         grow(c->x, c->sets->pair_vertex[k], a);
-    for (int64_t k = 0; k < 3 * c->patch[set].b; k++) grow(c->x, c->patch[set].surface[k], b);
+    const su_contact_body *body = &c->patch[set].body;
+    for (int64_t k = 0; k < 3 * body->b; k++) grow(c->x, body->surface[k], b);
     for (int i = 0; i < 3; i++)
         if (a[i] > b[3 + i] + c->margin || b[i] > a[3 + i] + c->margin) return false;
     return size_of(c, set) > 0;
@@ -171,50 +166,12 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
-/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; at the vertex's own neighbourhood
- * there is a plane to end on, which is none unless the vertex is known to be inside; and behind the middle of a limb a
- * vertex belongs to its other side. */
-static bool sound(const contact *c, int64_t set, const su_contact_pair *pair)
-{
-    int64_t t = c->sets->triangle_start[set] + pair->triangle;
-    bool zero[3] = {!(pair->bary[0] > 0), !(pair->bary[1] > 0), !(pair->bary[2] > 0)};
-    int zeros = zero[0] + zero[1] + zero[2];
-    if (pair->plane || pair->depth > c->sets->thickness[t]) return false;
-    for (int i = 0; i < 3; i++)
-        if (zeros == 1 ? zero[i] && c->open[t] >> i & 1 : zeros == 2 && !zero[i] && c->open[t] >> (3 + i) & 1)
-            return false;
-    return true;
-}
-
-static void touch(const contact *c, int64_t set, const double *y, const double outward[3], su_contact_pair *pair)
-{
-    su_contact_follow(c->patch + set, y, 1, pair);
-    if (pair->depth > 0 && (su_dot3(outward, pair->normal) > FACING || !sound(c, set, pair))) pair->depth = 0;
-}
-
 static void touch_all(contact *c)
 {
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t i = 0; i < c->count; i++)
         for (int64_t k = 0; k < size_of(c, c->parts[i].set); k++)
-            touch(c, c->parts[i].set, c->y, c->outward + 3 * (c->parts[i].first + k), c->pairs + c->parts[i].first + k);
-}
-
-/* Outward, of the skin around the vertex of pair i at y; 0 where it has no area. */
-static void fan_normal(const contact *c, int64_t i, const double *y, double normal[3])
-{
-    const su_pair_sets *sets = c->sets;
-    const double *v = y + 3 * (int64_t)sets->pair_vertex[i];
-    double a[3], b[3], cross[3];
-    for (int j = 0; j < 3; j++) normal[j] = 0;
-    for (int64_t k = sets->fan_start[i]; k < sets->fan_start[i + 1]; k++) {
-        su_sub3(y + 3 * (int64_t)sets->fan[2 * k], v, a);
-        su_sub3(y + 3 * (int64_t)sets->fan[2 * k + 1], v, b);
-        su_cross3(a, b, cross);
-        for (int j = 0; j < 3; j++) normal[j] += cross[j];
-    }
-    double size = su_norm3(normal);
-    for (int j = 0; j < 3 && size > 0; j++) normal[j] /= size;
+            su_contact_patch_look(c->patch + c->parts[i].set, c->y, c->pairs + c->parts[i].first + k);
 }
 
 /* This step's pairs with their stiffness and what the rig's shape has overlapping. */
@@ -226,12 +183,11 @@ static void begin(contact *c, const part *of)
         su_contact_pair *pair = c->pairs + of->first + k, rest;
         const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
         *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
-                                  .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set]};
+                                  .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set],
+                                  .tet = sets->pair_tet[i] - sets->tet_start[of->set]};
         rest = *pair;
-        fan_normal(c, i, c->x, c->outward + 3 * (of->first + k));
-        if (c->allow_overlap) touch(c, of->set, c->x, c->outward + 3 * (of->first + k), &rest);
-        fan_normal(c, i, c->y, c->outward + 3 * (of->first + k));
-        pair->allowed = c->allow_overlap ? rest.depth : 0;
+        if (c->allow_overlap) su_contact_follow(&c->patch[of->set].body, c->x, 1, &rest);
+        pair->allowed = rest.depth;
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
@@ -258,7 +214,7 @@ static void remember(contact *c)
  * not takes part with no more than the share that one step gave it. */
 static void grip(contact *c, const part *of, double h)
 {
-    const su_contact_body *patch = c->patch + of->set;
+    const su_contact_body *patch = &c->patch[of->set].body;
     for (int64_t k = of->first; k < of->first + size_of(c, of->set); k++) {
         const int32_t *corner = patch->surface + 3 * (int64_t)c->pairs[k].triangle;
         bool known = c->known[c->pairs[k].vertex] > 0;
@@ -298,7 +254,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
     if (q) look(c, q);
     for (int64_t i = 0; i < c->count; i++) {
         const part *of = c->parts + i;
-        c->points.body = c->patch + of->set;
+        c->points.body = &c->patch[of->set].body;
         energy += su_contact_points_respond(&c->points, size_of(c, of->set), c->pairs + of->first, c->y,
                                             q ? NULL : c->x, out, A);
         if (c->gripping)
@@ -339,7 +295,7 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
 static void release(void *self)
 {
     contact *c = self;
-    for (int64_t k = 0; c->patch && k < c->sets->z; k++) su_contact_body_free(c->patch + k);
+    for (int64_t k = 0; c->patch && k < c->sets->z; k++) su_contact_patch_free(c->patch + k);
     su_contact_points_free(&c->points);
     su_arena_free(&c->arena);
     free(c);
@@ -347,39 +303,25 @@ static void release(void *self)
 
 /* ---- creation ---- */
 
-static bool shares_edge(const int32_t *t, int32_t a, int32_t b)
-{
-    bool has_a = t[0] == a || t[1] == a || t[2] == a, has_b = t[0] == b || t[1] == b || t[2] == b;
-    return has_a && has_b;
-}
-
 static su_status make_patch(contact *c, int64_t set, su_error *err)
 {
     const su_pair_sets *sets = c->sets;
-    int64_t first = sets->triangle_start[set], b = sets->triangle_start[set + 1] - first;
-    su_contact_body *patch = c->patch + set;
-    SU_TRY(su_contact_body_of_patch(sets->v, b, sets->triangles + 3 * first, sets->related_start, sets->related, patch,
-                                    err));
-    uint8_t *rim = c->wanted; /* scratch: vertices on the rim */
-    memset(rim, 0, (size_t)sets->v);
-    for (int64_t t = 0; t < b; t++)
-        for (int i = 0; i < 3; i++) {
-            int32_t p = patch->surface[3 * t + (i + 1) % 3], q = patch->surface[3 * t + (i + 2) % 3];
-            bool shared = false;
-            for (int64_t j = patch->around_start[p]; j < patch->around_start[p + 1]; j++)
-                shared = shared ||
-                         (patch->around[j] != t && shares_edge(patch->surface + 3 * (int64_t)patch->around[j], p, q));
-            if (!shared) c->open[first + t] |= (uint8_t)(1 << i), rim[p] = rim[q] = 1;
-            c->reads[set * sets->v + p] = 1;
-        }
-    for (int64_t t = 0; t < 3 * b; t++)
-        if (rim[patch->surface[t]]) c->open[first + t / 3] |= (uint8_t)(1 << (3 + t % 3));
-    for (int64_t k = sets->set_start[set]; k < sets->set_start[set + 1]; k++) {
-        c->reads[set * sets->v + sets->pair_vertex[k]] = 1;
-        for (int64_t j = 2 * (int64_t)sets->fan_start[k]; j < 2 * (int64_t)sets->fan_start[k + 1]; j++)
-            c->reads[set * sets->v + sets->fan[j]] = 1;
-    }
-    return SU_OK;
+    int64_t first = sets->triangle_start[set], tet = sets->tet_start[set];
+    uint8_t *reads = c->reads + set * sets->v;
+    const su_contact_piece piece = {.n = sets->v,
+                                    .b = sets->triangle_start[set + 1] - first,
+                                    .t = sets->tet_start[set + 1] - tet,
+                                    .neutral = c->neutral,
+                                    .surface = sets->triangles + 3 * first,
+                                    .tets = sets->tets + 4 * tet,
+                                    .related_start = sets->related_start,
+                                    .related = sets->related,
+                                    .nearest = sets->tet_triangle + tet,
+                                    .first = (int32_t)first};
+    for (int64_t k = 0; k < 3 * piece.b; k++) reads[piece.surface[k]] = 1;
+    for (int64_t k = 0; k < 4 * piece.t; k++) reads[piece.tets[k]] = 1;
+    for (int64_t k = sets->set_start[set]; k < sets->set_start[set + 1]; k++) reads[sets->pair_vertex[k]] = 1;
+    return su_contact_patch_create(&piece, c->patch + set, err);
 }
 
 /* Pairs of the NEAREST largest sets of all domain pairs together. */
@@ -412,11 +354,10 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
     c->sets = sets, c->stiffness = what->stiffness, c->friction = what->friction, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
-    SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->open, sets->k),
-                      SU_WANT(c->reads, sets->z * v), SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v),
-                      SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
-                      SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room), SU_WANT(c->grips, room),
-                      SU_WANT(c->outward, 3 * room), SU_WANT(c->before, 4 * v)));
+    SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->reads, sets->z * v),
+                      SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v),
+                      SU_WANT(c->at, sets->c3), SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room),
+                      SU_WANT(c->grips, room), SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
 
     for (int64_t i = 0; i < v; i++)
