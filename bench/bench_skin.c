@@ -114,7 +114,7 @@ static void make_shot(shot *s, int which, double scale)
     double *k = room(a->n, sizeof *k);
     must(su_contact_body_create(a->n, a->x, a->t, a->tets, &s->contact, &err), &err);
     su_contact_stiffness(&s->contact, a->young, a->poisson, k);
-    must(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &s->finder, &err), &err);
+    must(su_contact_finder_create(&s->contact, 1, &s->finder, &err), &err);
     su_contact_finder_set_stiffness(s->finder, k);
     must(su_kept_pairs_create(&s->contact, s->finder, &s->kept, &err), &err);
     free(k);

@@ -151,7 +151,7 @@ static void test_lists_hold_what_is_near(void **state)
         su_near_tets *near;
         su_near_shape shape;
         su_near_list list;
-        assert_int_equal(su_near_tets_create(&body, 0, NULL, 0, NULL, threads, &near, NULL), SU_OK);
+        assert_int_equal(su_near_tets_create(&body, threads, &near, NULL), SU_OK);
         assert_int_equal(su_near_shape_create(near, other, &shape, NULL), SU_OK);
         for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
             int64_t holding = 0, elsewhere = 0, vertices = 0;

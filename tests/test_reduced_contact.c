@@ -161,7 +161,7 @@ static void open_finder(const fixture *f, su_contact_body *body, su_contact_find
     const su_model *model = &f->r.model;
     su_error err = {0};
     assert_int_equal(su_contact_body_create(model->n, model->vertices, model->t, model->tets, body, &err), SU_OK);
-    assert_int_equal(su_contact_finder_create(body, 0, NULL, 0, NULL, 1, finder, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(body, 1, finder, &err), SU_OK);
     su_contact_stiffness(body, f->s.fit.young, f->s.fit.poisson, k);
     su_contact_finder_set_stiffness(*finder, k);
 }

@@ -41,7 +41,7 @@ static void curl_create(curl *c, double turns, int threads)
         c->y[3 * v + 2] = X[2] + 0.03 * X[0] + 0.01 * box_random(&seed);
     }
     assert_int_equal(su_contact_body_create(n, c->box.vertices, c->box.t, c->box.tets, &c->body, NULL), SU_OK);
-    assert_int_equal(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, threads, &c->finder, NULL), SU_OK);
+    assert_int_equal(su_contact_finder_create(&c->body, threads, &c->finder, NULL), SU_OK);
     su_contact_finder_set_stiffness(c->finder, c->k);
 }
 
@@ -392,7 +392,7 @@ static void copies_that_overlap_keep_apart(void **unused)
     assert_int_equal(su_contact_body_create(n, x, t, tets, &body, NULL), SU_OK);
     for (int64_t e = 0; e < t; e++)
         assert_int_equal(body.owner[body.nearest[e]] < one.t, e < one.t); /* through the flesh */
-    assert_int_equal(su_contact_finder_create(&body, 0, NULL, 0, NULL, 1, &finder, NULL), SU_OK);
+    assert_int_equal(su_contact_finder_create(&body, 1, &finder, NULL), SU_OK);
     su_contact_finder_set_stiffness(finder, k);
     assert_int_equal(su_contact_find(finder, x, &pairs, &count, NULL), SU_OK);
     assert_true(count > 10);

@@ -306,7 +306,7 @@ static void all_solvers_find_one_fold(void **unused)
     int64_t n = f.box.n, count;
     double *k = box_constant(n, 0), *first = box_constant(3 * n, 0), *x = box_constant(3 * n, 0);
     assert_int_equal(su_contact_body_create(n, f.box.vertices, f.box.t, f.box.tets, &c.body, &err), SU_OK);
-    assert_int_equal(su_contact_finder_create(&c.body, 0, NULL, 0, NULL, 1, &c.finder, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(&c.body, 1, &c.finder, &err), SU_OK);
     su_contact_stiffness(&c.body, f.young, f.poisson, k);
     su_contact_finder_set_stiffness(c.finder, k);
     assert_int_equal(su_kept_pairs_create(&c.body, c.finder, &c.kept, &err), SU_OK);

@@ -76,16 +76,14 @@ static su_status take_shape(su_contact_finder *f, other_shape *shape, su_error *
     return su_near_shape_create(f->near, shape->at, &shape->near, err);
 }
 
-su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
-                                   int64_t tet_count, const int32_t *tets, int threads, su_contact_finder **out,
-                                   su_error *err)
+su_status su_contact_finder_create(const su_contact_body *body, int threads, su_contact_finder **out, su_error *err)
 {
     su_status status = SU_OK;
     su_contact_finder *f = NULL;
     *out = NULL;
     SU_GO(SU_ALLOC(&f, 1, "contact", err));
     f->body = body, f->threads = threads > 1 ? threads : 1;
-    SU_GO(su_near_tets_create(body, vertex_count, vertices, tet_count, tets, f->threads, &f->near, err));
+    SU_GO(su_near_tets_create(body, f->threads, &f->near, err));
     SU_GO(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(f->k, body->n), SU_WANT(f->chunks, f->threads)));
     SU_GO(take_shape(f, &f->rest, err));
     SU_GO(take_shape(f, &f->before, err));

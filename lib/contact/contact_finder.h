@@ -29,11 +29,8 @@ static inline bool su_contact_far_beside(const su_contact_pair *pair)
 
 typedef struct su_contact_finder su_contact_finder;
 
-/* body is borrowed. Pairs are sought between the vertices (vertex_count; NULL: all of the surface) and the tets
- * (tet_count; NULL: all); of positions only those of these, of the rings of triangles that tets lead to, are read. */
-su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
-                                   int64_t tet_count, const int32_t *tets, int threads, su_contact_finder **out,
-                                   su_error *err);
+/* body is borrowed. Pairs are sought between all vertices of its surface and the tets that lead to a surface. */
+su_status su_contact_finder_create(const su_contact_body *body, int threads, su_contact_finder **out, su_error *err);
 void su_contact_finder_free(su_contact_finder *finder);
 
 /* k_c (n) of the vertices, N/m^3; copied. A pair has that of the softest of its four, times the vertex's area. */

@@ -40,7 +40,7 @@ struct su_near_tets {
     int64_t *tet_start; /* (n + 1) tets around a vertex */
     int32_t *tet_around;
     int32_t *watch;         /* (watched) vertices whose motion counts */
-    int32_t *own;           /* (tets) the same as they were given */
+    int32_t *own;           /* (tets) the same as the body has them */
     double *centre;         /* (tets,3) four times theirs, for putting them into order */
     double surface;         /* of the boxes when that was done */
     int64_t order;          /* how often it was */
@@ -92,8 +92,9 @@ static su_status take_arrays(su_near_tets *s, su_error *err)
 }
 
 /* Puts the vertices into the order of a tree's leaves, which are blocks. */
-static su_status order_vertices(su_near_tets *s, const int32_t *vertices, su_error *err)
+static su_status order_vertices(su_near_tets *s, su_error *err)
 {
+    const int32_t *vertices = s->body->vertex;
     su_status status = SU_OK;
     su_boxtree tree = {0};
     double *box = NULL;
@@ -121,25 +122,21 @@ static void find_watched(su_near_tets *s)
     }
 }
 
-su_status su_near_tets_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
-                              int64_t tet_count, const int32_t *tets, int threads, su_near_tets **out, su_error *err)
+su_status su_near_tets_create(const su_contact_body *body, int threads, su_near_tets **out, su_error *err)
 {
     su_status status = SU_OK;
     su_near_tets *s = NULL;
-    int64_t count = tets ? tet_count : body->t;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "contact", err));
-    s->body = body, s->threads = threads > 1 ? threads : 1;
-    s->vertices = vertices ? vertex_count : body->surface_count;
-    for (int64_t i = 0; i < count; i++) s->tets += body->nearest[tets ? tets[i] : i] >= 0;
+    s->body = body, s->threads = threads > 1 ? threads : 1, s->vertices = body->surface_count;
+    for (int64_t e = 0; e < body->t; e++) s->tets += body->nearest[e] >= 0;
     SU_GO(take_arrays(s, err));
     for (int64_t v = 0; v < body->n; v++) s->slot[v] = -1;
-    for (int64_t e = 0; e < body->t; e++) s->place[e] = -1;
-    for (int64_t i = 0, at = 0; i < count; i++) {
-        int32_t e = tets ? tets[i] : (int32_t)i;
-        if (body->nearest[e] >= 0) s->place[e] = (int32_t)at, s->own[at++] = e;
+    for (int64_t e = 0, at = 0; e < body->t; e++) {
+        s->place[e] = body->nearest[e] >= 0 ? (int32_t)at : -1;
+        if (s->place[e] >= 0) s->own[at++] = (int32_t)e;
     }
-    SU_GO(order_vertices(s, vertices ? vertices : body->vertex, err));
+    SU_GO(order_vertices(s, err));
     su_simplices_around(body->n, body->t, body->tets, 4, s->tet_start, s->tet_around);
     find_watched(s);
     *out = s;

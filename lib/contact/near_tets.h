@@ -20,10 +20,9 @@ typedef struct su_near_list {
 
 typedef struct su_near_tets su_near_tets;
 
-/* body is borrowed. Between the vertices (vertex_count; NULL: all of the surface) and the tets (tet_count; NULL: all)
- * that lead to a surface and have no corner related to the vertex. */
-su_status su_near_tets_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
-                              int64_t tet_count, const int32_t *tets, int threads, su_near_tets **out, su_error *err);
+/* body is borrowed. Between the vertices of its surface and the tets that lead to a surface and have no corner related
+ * to the vertex. */
+su_status su_near_tets_create(const su_contact_body *body, int threads, su_near_tets **out, su_error *err);
 void su_near_tets_free(su_near_tets *near);
 
 /* Makes the lists for y (n,3), or keeps those made where nothing has moved far since. Allocates only where there are

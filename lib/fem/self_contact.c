@@ -42,7 +42,7 @@ su_status su_self_contact_create(const su_elastic *body, const double *neutral, 
     SU_GO(SU_ALLOC(&s, 1, "contact", err));
     s->body = body;
     SU_GO(su_contact_body_create(body->n, neutral, body->t, body->tets, &s->shape, err));
-    SU_GO(su_contact_finder_create(&s->shape, 0, NULL, 0, NULL, threads, &s->finder, err));
+    SU_GO(su_contact_finder_create(&s->shape, threads, &s->finder, err));
     SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
     SU_GO(SU_ALLOC(&s->entry_start, 3 * body->free_count + 1, "contact", err));
     SU_GO(su_kept_pairs_create(&s->shape, s->finder, &s->kept, err));

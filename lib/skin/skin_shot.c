@@ -193,7 +193,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
         SU_TRY(
             su_loads_create(s->options.external, s->tet->embed_tet, s->tet->embed_bary, s->tet->tets, &w->loads, err));
     if (s->options.self_contact) {
-        SU_TRY(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &w->finder, err));
+        SU_TRY(su_contact_finder_create(&s->contact, 1, &w->finder, err));
         su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
         su_contact_finder_allow(w->finder, s->tet->vertices);
         SU_TRY(su_kept_pairs_create(&s->contact, w->finder, &w->kept, err));

@@ -103,7 +103,7 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
     c->allow_overlap = what->allow_overlap, c->friction = what->friction;
     SU_GO(su_contact_body_create(what->n, what->neutral, what->t, what->tets, &c->body, err));
-    SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
+    SU_GO(su_contact_finder_create(&c->body, what->threads, &c->finder, err));
     SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));
     SU_GO(SU_ALLOC_ALL("contact", err, SU_WANT(k, what->n), SU_WANT(c->x, 3 * what->n), SU_WANT(c->y, 3 * what->n),
                        SU_WANT(c->before, 3 * what->n)));
