@@ -174,20 +174,28 @@ static void touch_all(contact *c)
             su_contact_patch_look(c->patch + c->parts[i].set, c->y, c->pairs + c->parts[i].first + k);
 }
 
+/* How deep the rig's shape has a pair's vertex, m: in a tet or, since those that skinning has turned inside out hold
+ * nothing, below the surface. */
+static double deep_at_rest(const contact *c, const su_contact_patch *patch, const su_contact_pair *pair)
+{
+    su_contact_pair held = *pair, behind = *pair;
+    su_contact_patch_look(patch, c->x, &held);
+    su_contact_follow(&patch->body, c->x, 1, &behind);
+    return fmax(held.depth, behind.depth);
+}
+
 /* This step's pairs with their stiffness and what the rig's shape has overlapping. */
 static void begin(contact *c, const part *of)
 {
     const su_pair_sets *sets = c->sets;
     for (int64_t k = 0; k < size_of(c, of->set); k++) {
         int64_t i = sets->set_start[of->set] + k;
-        su_contact_pair *pair = c->pairs + of->first + k, rest;
+        su_contact_pair *pair = c->pairs + of->first + k;
         const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
         *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
                                   .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set],
                                   .tet = sets->pair_tet[i] - sets->tet_start[of->set]};
-        rest = *pair;
-        if (c->allow_overlap) su_contact_follow(&c->patch[of->set].body, c->x, 1, &rest);
-        pair->allowed = rest.depth;
+        pair->allowed = c->allow_overlap ? deep_at_rest(c, c->patch + of->set, pair) : 0;
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
