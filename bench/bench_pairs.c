@@ -48,7 +48,11 @@ static void open_all(bench *b, char **path)
     check(su_runtime_model_create(&b->file, SU_COROTATED, b->sets.v, b->sets.vertices, &b->model, &err), &err);
     const su_step_settings step = {.beta = 0.008, .stiffness = 1, .newton = 4, .tolerance = 1e-6};
     check(su_stepper_create(&b->model, &step, &b->stepper, &err), &err);
-    su_trained_pairs what = {&b->sets, b->file.vertices, b->model.points.extra_place, b->model.points.extra_point, 1,
+    su_trained_pairs what = {&b->sets,
+                             b->file.vertices,
+                             b->model.points.extra_place,
+                             b->model.points.extra_point,
+                             su_model_contact_softness(&b->file),
                              0};
     check(su_trained_pairs_create(&what, &b->stepper.subspace, &b->contact, &err), &err);
     su_stepper_add_contact(&b->stepper, &b->contact);

@@ -39,6 +39,13 @@ apart() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" "$2" | sed -n '
 with=$(apart few.npz all.npz) without=$(apart none.npz all.npz)
 awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.3 * b) }'
 check "trained pairs come nearer to all pairs than none (${with:-?} against ${without:-?} %)" $?
+# The fewer ways the flesh has to give way, the softer contact has to be.
+softness() { "$BIN/supple" info "$1" | sed -n 's/^ *contact_softness *//p'; }
+"$BIN/supple" modes arm.tet.npz arm.fit.npz --motion arm.motion.anim.npz --shots Bend.anim.npz --self-contact all -r 8 -q -o few.basis.npz
+"$BIN/supple" cubature arm.tet.npz arm.poses.npz arm.fit.npz few.basis.npz --shots arm.motion.anim.npz Bend.anim.npz -q -o few.model.npz 2>err
+few=$(softness few.model.npz) many=$(softness arm.model.npz)
+awk -v f="$few" -v m="$many" 'BEGIN { exit !(f > 0.2 && f < 0.8 && m > 0.9 && m <= 1) }'
+check "contact is softer in a subspace of 8 modes than in one of 30 (${few:-?} and ${many:-?})" $?
 none -o held.npz --contact arm.contact.npz --self-friction 0.5 --stats held.json
 held=$(apart held.npz few.npz)
 awk -v a="$held" -v f="$(number held.json failed)" 'BEGIN { exit !(a > 1 && f == 0) }'

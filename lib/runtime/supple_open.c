@@ -128,7 +128,7 @@ static su_status open_self_contact(supple_runtime *r, su_error *err)
                              r->file.vertices,
                              r->model.points.extra_place + first,
                              r->model.points.extra_point + first,
-                             r->settings.stiffness,
+                             r->settings.stiffness * su_model_contact_softness(&r->file),
                              0};
     su_contact contact;
     SU_TRY(su_trained_pairs_create(&what, &r->stepper.subspace, &contact, err));

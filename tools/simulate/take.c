@@ -168,7 +168,7 @@ static su_status add_contact(su_tool *tool, take *t)
     su_stepper *stepper = su_simulation_stepper(t->simulation);
     const int32_t *place = j->runtime.points.extra_place + j->contact_first,
                   *point = j->runtime.points.extra_point + j->contact_first;
-    double factor = j->set.self_stiffness * t->settings.stiffness;
+    double factor = j->set.self_stiffness * t->settings.stiffness * su_model_contact_softness(&j->model);
     su_contact contact;
     if (j->set.contact) {
         su_trained_pairs what = {&j->pairs, j->model.vertices, place, point, factor, j->set.self_friction};

@@ -29,6 +29,8 @@ static const su_field fields[] = {
          "reduced coordinates of the states that one basis for all poses was made from", DIM(f), DIM(r)),
     REAL(state_force, SU_F64, SU_FIELD_OPTIONAL, "kg^-1/2 N",
          "elastic forces of the flesh in those states, turned back, in the basis", DIM(f), DIM(r)),
+    REAL(state_contact, SU_F64, SU_FIELD_OPTIONAL, "kg^-1/2 N",
+         "forces of the flesh on itself in those states, where it was kept out of itself, likewise", DIM(f), DIM(r)),
     INDEX(state_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each state, counted as meta `shots` lists them",
           DIM(f)),
     INDEX(state_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each state in its shot, from 0", DIM(f)),
@@ -56,6 +58,8 @@ static su_status check_basis(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!basis->state_q + !!basis->state_force + !!basis->state_shot + !!basis->state_frame +
                                  !!basis->state_start,
                              5, "state_q, state_force, state_shot, state_frame and state_start", path, err));
+    if (basis->state_contact && !basis->state_q)
+        return su_fail(err, SU_INPUT, "%s: 'state_contact' without 'state_q'", path);
     if (basis->basis_rbf && basis->columns < basis->m + 1)
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, more than %lld are wanted", path,
                        (long long)basis->columns, (long long)basis->m);

@@ -26,6 +26,7 @@ typedef struct su_basis {
     double *region_weights; /* (d,n) */
     double *state_q;        /* (f,r) optional: reduced coordinates of those states */
     double *state_force;    /* (f,r) optional: elastic forces of the flesh there, in the basis */
+    double *state_contact;  /* (f,r) optional: forces of the flesh on itself there, in the basis */
     int32_t *state_shot;    /* (f) optional: shot of each, as listed in meta `shots` */
     int32_t *state_frame;   /* (f) optional: its frame, from 0 */
     int32_t *state_start;   /* (f) optional: frame from which it was played, at rest there; -1: coarsely */

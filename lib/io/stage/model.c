@@ -1,4 +1,5 @@
 #include "io/stage/model.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "io/stage/field.h"
 
@@ -156,6 +157,11 @@ const su_schema su_model_schema = {
     "supple.model", 2,           sizeof(su_model),    fields,      SU_COUNT_OF(fields),
     counts,         count_names, SU_COUNT_OF(counts), check_model,
 };
+
+double su_model_contact_softness(const su_model *model)
+{
+    return su_meta_number(model->file.meta, "contact_softness", 1);
+}
 
 su_status su_model_load(const char *path, su_model *model, su_error *err)
 {

@@ -77,6 +77,10 @@ typedef struct su_model {
 
 extern const su_schema su_model_schema;
 
+/* Factor on the stiffness of contact of the flesh with itself in the model's subspace (meta `contact_softness`); 1
+ * where it was made from motion without. */
+double su_model_contact_softness(const su_model *model);
+
 /* As su_schema_load, _save and _free. */
 su_status su_model_load(const char *path, su_model *model, su_error *err);
 su_status su_model_save(const char *path, const su_model *model, su_error *err);

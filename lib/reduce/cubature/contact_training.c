@@ -36,12 +36,8 @@ static const double DIRECT[2] = {0.05, 0.01};
 
 static void training_free(su_contact_training *t)
 {
-    su_pose_free(&t->pose);
     su_pose_free(&t->ahead);
-    su_pose_work_free(&t->work);
-    su_pose_input_free(&t->input);
-    su_stepper_free(&t->stepper);
-    su_runtime_model_free(&t->runtime);
+    su_contact_scene_free(&t->scene);
     su_contact_body_free(&t->body);
     free(t->frames), free(t->domain), free(t->probe), free(t->probes), free(t->met), free(t->rows), free(t->k),
         free(t->slot);
@@ -145,50 +141,28 @@ static su_status choose_probes(su_contact_training *t, su_error *err)
 
 /* ---- the flesh at rest, with all pairs ---- */
 
-static su_status open_stepper(su_contact_training *t, su_error *err)
+static su_status open_scene(su_contact_training *t, su_error *err)
 {
     const su_contact_plan *plan = t->plan;
+    const su_contact_flesh flesh = {plan->model, plan->fit, su_model_contact_softness(plan->model), plan->allow_overlap,
+                                    plan->threads};
     const su_step_settings step = {.stiffness = 1, .newton = REST_SOLVES, .tolerance = REST_TOLERANCE};
-    int32_t *all;
-    SU_TRY(SU_ALLOC(&all, t->n, "vertices", err));
-    for (int64_t v = 0; v < t->n; v++) all[v] = (int32_t)v;
-    su_status status = su_runtime_model_create(plan->model, SU_COROTATED, t->n, all, &t->runtime, err);
-    free(all);
-    SU_TRY(status);
-    SU_TRY(su_stepper_create(&t->runtime, &step, &t->stepper, err));
-    SU_TRY(su_pose_create(&t->runtime, &t->pose, err));
-    SU_TRY(su_pose_create(&t->runtime, &t->ahead, err));
-    SU_TRY(su_pose_work_create(&t->runtime, &t->work, err));
-    SU_TRY(su_pose_input_create(&t->runtime, true, &t->input, err));
-    su_all_pairs what = {.n = t->n,
-                         .t = plan->tet->t,
-                         .neutral = plan->model->vertices,
-                         .tets = plan->model->tets,
-                         .young = plan->fit->young,
-                         .poisson = plan->fit->poisson,
-                         .stiffness = 1,
-                         .allow_overlap = plan->allow_overlap,
-                         .threads = plan->threads,
-                         .place = t->runtime.points.extra_place,
-                         .point = t->runtime.points.extra_point};
-    su_contact contact;
-    SU_TRY(su_all_pairs_create(&what, &t->stepper.subspace, &contact, err));
-    su_stepper_add_contact(&t->stepper, &contact);
-    t->contact = t->stepper.contact;
-    return SU_OK;
+    SU_TRY(su_contact_scene_create(&flesh, &step, &t->scene, err));
+    return su_pose_create(&t->scene.runtime, &t->ahead, err);
 }
 
 /* False where it does not come to rest; the state is the last one reached. */
 static bool come_to_rest(su_contact_training *t)
 {
     const su_gravity none = {{0}, {0}};
-    su_stepper_start(&t->stepper, &t->pose, NULL, NULL, NULL, REST_STEP);
+    su_stepper_start(&t->scene.stepper, &t->scene.pose, NULL, NULL, NULL, REST_STEP);
     for (int k = 0; k < REST_STEPS; k++) {
-        if (su_stepper_advance(&t->stepper, &t->pose, REST_STEP, &none, 1 / REST_STEP) != SU_STEP_OK) return k > 0;
+        if (su_stepper_advance(&t->scene.stepper, &t->scene.pose, REST_STEP, &none, 1 / REST_STEP) != SU_STEP_OK)
+            return k > 0;
         double moved = 0, size = 0;
         for (int64_t i = 0; i < t->r; i++) {
-            double d = t->stepper.now->q[i] - t->stepper.before->q[i];
-            moved += d * d, size += t->stepper.now->q[i] * t->stepper.now->q[i];
+            double d = t->scene.stepper.now->q[i] - t->scene.stepper.before->q[i];
+            moved += d * d, size += t->scene.stepper.now->q[i] * t->scene.stepper.now->q[i];
         }
         if (moved <= SETTLED * SETTLED * size) break;
     }
@@ -207,9 +181,9 @@ static su_status collect(su_contact_training *t, int64_t pose, int state, int64_
     const su_contact_pair *pairs;
     su_contact_points *points;
     const double *x, *y;
-    int64_t count = su_all_pairs_met(t->contact, &pairs, &points, &y, &x), kept = t->plan->direct ? 0 : first;
+    int64_t count = su_all_pairs_met(t->scene.contact, &pairs, &points, &y, &x), kept = t->plan->direct ? 0 : first;
     double *row;
-    SU_TRY(SU_ALLOC(&row, t->runtime.lead, "contact", err));
+    SU_TRY(SU_ALLOC(&row, t->scene.runtime.lead, "contact", err));
     su_status status = SU_OK;
     for (int64_t k = 0; k < count; k++) {
         const su_contact_pair *pair = pairs + k;
@@ -297,15 +271,6 @@ static su_status select_pose(su_contact_training *t, int64_t first, const double
     return SU_OK;
 }
 
-static void evaluate_pose(su_contact_training *t, const su_shot *shot, int64_t frame, double fraction, su_pose *pose)
-{
-    const su_blend *none[1][2] = {{NULL, NULL}};
-    su_shot_sample(shot, frame, fraction, t->input.p, t->input.Q, t->input.c);
-    su_shot_sample_skin(shot, frame, fraction, t->runtime.patch.skin_count, t->runtime.patch.skin, 1, t->input.skin);
-    su_blend_evaluate(&t->runtime, t->input.p, ++t->serial, &pose->blend);
-    su_pose_evaluate(&t->runtime, 1, &t->input, none, &t->work, pose);
-}
-
 /* The frames around training pose i, in motion. */
 static su_status play_around(su_contact_training *t, int64_t i, int64_t first, su_error *err)
 {
@@ -315,16 +280,16 @@ static su_status play_around(su_contact_training *t, int64_t i, int64_t first, s
     int64_t last = su_shot_frames(shot) - 1, from = at->frame - AROUND - LEAD, to = at->frame + AROUND;
     if (from < 0) from = 0;
     if (to > last) to = last;
-    t->stepper.settings.alpha = settings->alpha, t->stepper.settings.beta = settings->beta;
-    evaluate_pose(t, shot, from, 0, &t->pose);
-    if (from < to) evaluate_pose(t, shot, from, 1.0 / settings->substeps, &t->ahead);
-    su_stepper_start(&t->stepper, &t->pose, NULL, NULL, from < to ? &t->ahead : NULL, settings->step);
+    t->scene.stepper.settings.alpha = settings->alpha, t->scene.stepper.settings.beta = settings->beta;
+    su_contact_scene_pose(&t->scene, shot, from, 0, &t->scene.pose);
+    if (from < to) su_contact_scene_pose(&t->scene, shot, from, 1.0 / settings->substeps, &t->ahead);
+    su_stepper_start(&t->scene.stepper, &t->scene.pose, NULL, NULL, from < to ? &t->ahead : NULL, settings->step);
     for (int64_t frame = from; frame < to; frame++) {
         for (int k = 1; k <= settings->substeps; k++) {
-            evaluate_pose(t, shot, frame, (double)k / settings->substeps, &t->pose);
-            su_gravity gravity = su_sim_gravity(settings, t->pose.Q);
-            if (su_stepper_advance(&t->stepper, &t->pose, settings->step, &gravity, 0) != SU_STEP_OK)
-                su_stepper_follow(&t->stepper, &t->pose, settings->step);
+            su_contact_scene_pose(&t->scene, shot, frame, (double)k / settings->substeps, &t->scene.pose);
+            su_gravity gravity = su_sim_gravity(settings, t->scene.pose.Q);
+            if (su_stepper_advance(&t->scene.stepper, &t->scene.pose, settings->step, &gravity, 0) != SU_STEP_OK)
+                su_stepper_follow(&t->scene.stepper, &t->scene.pose, settings->step);
         }
         int64_t state = frame + 1 - (at->frame - AROUND);
         if (state >= 0) SU_TRY(collect(t, i, (int)state + 1, first, err));
@@ -336,7 +301,7 @@ static su_status train_pose(su_contact_training *t, int64_t i, su_error *err)
 {
     double started = su_seconds();
     int64_t first = t->count;
-    evaluate_pose(t, t->plan->shot[t->frames[i].clip], t->frames[i].frame, 0, &t->pose);
+    su_contact_scene_pose(&t->scene, t->plan->shot[t->frames[i].clip], t->frames[i].frame, 0, &t->scene.pose);
     t->report->failed += !come_to_rest(t);
     SU_TRY(collect(t, i, 0, first, err));
     SU_TRY(play_around(t, i, first, err));
@@ -401,7 +366,7 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     SU_GO(find_domains(&t, err));
     SU_GO(choose_probes(&t, err));
     SU_GO(SU_ALLOC(&t.probes, 3 * t.T * t.D * SU_CONTACT_PROBES, "poses of domains", err));
-    SU_GO(open_stepper(&t, err));
+    SU_GO(open_scene(&t, err));
     for (int64_t i = 0; i < t.T; i++) {
         SU_GO(train_pose(&t, i, err));
         SU_GO(su_progress_update(plan->progress, (double)(i + 1) / (double)t.T, err));

@@ -4,8 +4,8 @@
 #define SU_REDUCE_CONTACT_TRAINING_INTERNAL_H
 
 #include "contact/contact_body.h"
+#include "reduce/cubature/contact_scene.h"
 #include "reduce/cubature/contact_training.h"
-#include "runtime/reduced_step.h"
 
 enum { SU_CONTACT_PROBES = 12 }; /* vertices that say where a domain is */
 
@@ -20,12 +20,8 @@ typedef struct su_contact_met {
 typedef struct su_contact_training {
     const su_contact_plan *plan;
     su_contact_trained *report;
-    su_runtime_model runtime;
-    su_stepper stepper;
-    su_pose pose, ahead;
-    su_pose_work work;
-    su_pose_input input;
-    const su_contact *contact;
+    su_contact_scene scene;
+    su_pose ahead;
     su_contact_body body;
     int64_t n, r, T, D;
     su_clip_frame *frames; /* (T) */
@@ -35,8 +31,7 @@ typedef struct su_contact_training {
     su_contact_met *met;
     double *rows; /* (room,r) beside them; only those of the pose at hand unless all are wanted */
     int64_t count, room, row_room;
-    double *k; /* (n) N/m^3 */
-    int64_t serial;
+    double *k;     /* (n) N/m^3 */
     int32_t *slot; /* (n) column of a vertex while a set is chosen, plus 1 */
 } su_contact_training;
 

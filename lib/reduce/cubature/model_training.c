@@ -4,6 +4,7 @@
 #include "core/json_text.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "reduce/cubature/contact_softness.h"
 #include "reduce/cubature/linear_fit.h"
 #include "reduce/cubature/model_build.h"
 #include "reduce/cubature/model_forces.h"
@@ -202,6 +203,18 @@ done:
     return status;
 }
 
+/* Flesh that gives way in fewer ways presses harder. */
+static su_status soften_contact(const su_model_parts *parts, su_model_training *training, su_error *err)
+{
+    const su_pose_space *space = parts->training.space;
+    double factor;
+    if (!space->basis->state_contact) return SU_OK;
+    SU_TRY(
+        su_contact_softness(&training->model, space->fit, space->basis, &parts->shots, space->threads, &factor, err));
+    json_object_set_new(training->model.file.meta, "contact_softness", json_real(factor));
+    return SU_OK;
+}
+
 static su_training task_of(const su_model_parts *parts, const su_model_training *training)
 {
     const bool one = training->chosen.places.count > 0;
@@ -217,7 +230,9 @@ su_status su_model_train(const su_model_parts *parts, bool tets_given, const jso
     const su_training task = task_of(parts, training);
     SU_TRY(su_cubature_train(&task, &training->cubature, err));
     SU_TRY(build(parts, meta, training, err));
-    return task.states ? train_by_motion(parts, &task, tets_given, meta, training, err) : SU_OK;
+    if (!task.states) return SU_OK;
+    SU_TRY(train_by_motion(parts, &task, tets_given, meta, training, err));
+    return soften_contact(parts, training, err);
 }
 
 /* ---- fresh samples ---- */

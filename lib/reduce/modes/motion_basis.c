@@ -241,6 +241,10 @@ static su_status add_states(const su_played_shots *played, const double *mass, c
     for (int64_t i = 0; i < size * f; i++) weighted[i] = played->shapes[i] * mass[i / 3 % n];
     su_multiply_transposed(f, r, size, weighted, modes, q);
     su_multiply_transposed(f, basis->r, size, played->forces, modes, basis->state_force);
+    if (played->contact) {
+        SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_contact, f * basis->r, err));
+        su_multiply_transposed(f, basis->r, size, played->contact, modes, basis->state_contact);
+    }
     for (int64_t k = 0; k < f; k++) {
         memcpy(basis->state_q + k * basis->r, q + k * r, (size_t)basis->r * sizeof *q);
         basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k],

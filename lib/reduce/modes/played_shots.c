@@ -202,7 +202,7 @@ su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err
     SU_GO(choose_stretches(play, &count, &stretches, &frames, err));
     SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     if (play->forces) SU_GO(SU_ALLOC(&out->forces, size * frames, "forces of the shots", err));
-    if (play->contact_modes > 0) SU_GO(SU_ALLOC(&out->contact, size * frames, "forces of the shots", err));
+    if (play->self_contact) SU_GO(SU_ALLOC(&out->contact, size * frames, "forces of the shots", err));
     SU_GO(SU_ALLOC_ALL("shapes of the shots", err, SU_WANT(out->shot, frames), SU_WANT(out->frame, frames),
                        SU_WANT(out->start, frames)));
     if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));

@@ -29,7 +29,7 @@ typedef struct su_play {
     const su_anim *anims;     /* (count) */
     int self_contact;         /* SU_SELF_CONTACT_* of fem/fullsim.h: the flesh does not pass through itself */
     bool forces;              /* elastic forces of the shapes are wanted */
-    int64_t contact_modes;    /* so many modes are to answer forces of contact, which then are wanted; 0: none */
+    int64_t contact_modes;    /* so many modes are to answer forces of contact; 0: none */
     int threads;
     const su_progress *progress; /* asked for stops; may be NULL */
 } su_play;
@@ -39,7 +39,7 @@ typedef struct su_played_shots {
     int64_t count;
     double *shapes;  /* (count,n,3) m */
     double *forces;  /* (count,n,3) N, their elastic forces, turned back likewise; NULL where not wanted */
-    double *contact; /* (count,n,3) N, forces of the flesh on itself, turned back; NULL where not wanted */
+    double *contact; /* (count,n,3) N, forces of the flesh on itself, turned back; NULL without contact */
     int *shot;       /* (count) number of the shot */
     int64_t *frame;  /* (count) its frame, from 0 */
     int64_t *start;  /* (count) the frame from which it was played, at rest there, with exact solves; -1: in steps of
