@@ -1,5 +1,4 @@
 #include "io/stage/model.h"
-#include "core/json_text.h"
 #include "core/memory.h"
 #include "io/stage/field.h"
 
@@ -160,7 +159,8 @@ const su_schema su_model_schema = {
 
 double su_model_contact_softness(const su_model *model)
 {
-    return su_meta_number(model->file.meta, "contact_softness", 1);
+    const json_t *factor = json_object_get(model->file.meta, "contact_softness");
+    return factor ? json_number_value(factor) : 1;
 }
 
 su_status su_model_load(const char *path, su_model *model, su_error *err)
