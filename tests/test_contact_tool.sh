@@ -31,7 +31,7 @@ check "contact: two threads give the bytes of one" $?
 error=$(number c.json error) met=$(number c.json most_pairs)
 awk -v e="$error" -v m="$met" 'BEGIN { exit !(e <= 0.05 && m > 3) }'
 check "pair sets meet 5 % (${error:-?}; at most ${met:-?} vertices press in a pose)" $?
-same_arrays few.npz Bend.sim.npz q
+same_arrays few.npz Bend.sim.npz times q qdot weights basis_weights energy iterations # status says what the full space took over
 check "the bake's reduced run has trained contact" $?
 awk -v a="$(number all.json contact_most_pressed)" -v f="$(number few.json contact_most_pressed)" 'BEGIN { exit !(a > 3 && f > 0) }'
 check "pairs press in both runs" $?
@@ -80,6 +80,9 @@ run "$BIN/supple" modes arm.tet.npz arm.fit.npz --motion bent.anim.npz --self-co
 check "where nothing touches no modes answer it" "$status" "$(cat err)"
 grep -q 'nothing touches' err && ! grep -q 'illegal' out err
 check "which is said, and nothing else" $? "$(cat out err)"
+run "$BIN/supple" modes arm.tet.npz arm.fit.npz --motion bent.anim.npz --self-contact all -r 8 -q -o untouched.basis.npz
+test "$status" = 0 && ! grep -q 'nothing touches' err
+check "where no modes are asked to answer contact, nothing is" $? "$(cat out err)"
 "$BIN/supple" info arm.contact.npz | grep -q pair_weight
 check "info knows the file" $?
 

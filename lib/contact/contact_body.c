@@ -358,25 +358,6 @@ bool su_contact_borders(const su_contact_body *body, int32_t v, int32_t triangle
     return false;
 }
 
-bool su_contact_inside(const double *y, const int32_t *tet, const double p[3], double bary[4])
-{
-    const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
-                 *d = y + 3 * (int64_t)tet[3];
-    for (int i = 0; i < 3; i++) {
-        double low = su_smaller(su_smaller(a[i], b[i]), su_smaller(c[i], d[i])),
-               high = su_larger(su_larger(a[i], b[i]), su_larger(c[i], d[i]));
-        double seam = SU_CONTACT_SEAM * (high - low);
-        if (p[i] < low - seam || p[i] > high + seam) return false;
-    }
-    double m[9], inverse[9] = {0}, r[3];
-    su_tet_edges(a, b, c, d, m);
-    if (!(su_inverse3(m, inverse) > 0)) return false;
-    su_sub3(p, a, r);
-    su_mulv3(inverse, r, bary + 1);
-    bary[0] = 1 - bary[1] - bary[2] - bary[3];
-    return su_smaller(su_smaller(bary[0], bary[1]), su_smaller(bary[2], bary[3])) >= -SU_CONTACT_SEAM;
-}
-
 bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *simplex, int corners)
 {
     const int32_t *ring = body->ring + body->ring_start[v];

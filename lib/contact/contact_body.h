@@ -60,10 +60,6 @@ bool su_contact_behind(const su_contact_body *body, const double *x, const doubl
 bool su_contact_foot(const su_contact_body *body, const double *x, const double p[3], int32_t triangle, double bary[3]);
 /* Does the feature of a triangle where bary > 0 (face, edge or vertex) belong to a triangle related to v, too? */
 bool su_contact_borders(const su_contact_body *body, int32_t v, int32_t triangle, const double bary[3]);
-/* Barycentrics of a vertex on the face between two tets are rounded below 0 in both: it must not fall through. */
-#define SU_CONTACT_SEAM 1e-9
-/* Barycentrics of p in a tet at y (.,3); false where it is outside, or where the tet is inside out. */
-bool su_contact_inside(const double *y, const int32_t *tet, const double p[3], double bary[4]);
 /* May vertex v never touch this simplex of `corners` vertices: has it a corner that shares a tet with v? */
 bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *simplex, int corners);
 

@@ -101,6 +101,26 @@ void su_contact_finder_set_stiffness(su_contact_finder *f, const double *k)
 
 /* ---- pairs ---- */
 
+/* Barycentric coordinates of p in a tet that is not inverted; false where it is outside. */
+static bool inside(const double *y, const int32_t *tet, const double p[3], double bary[4])
+{
+    const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
+                 *d = y + 3 * (int64_t)tet[3];
+    for (int i = 0; i < 3; i++) {
+        double low = su_smaller(su_smaller(a[i], b[i]), su_smaller(c[i], d[i])),
+               high = su_larger(su_larger(a[i], b[i]), su_larger(c[i], d[i]));
+        double seam = SU_CONTACT_SEAM * (high - low);
+        if (p[i] < low - seam || p[i] > high + seam) return false;
+    }
+    double m[9], inverse[9] = {0}, r[3];
+    su_tet_edges(a, b, c, d, m);
+    if (!(su_inverse3(m, inverse) > 0)) return false;
+    su_sub3(p, a, r);
+    su_mulv3(inverse, r, bary + 1);
+    bary[0] = 1 - bary[1] - bary[2] - bary[3];
+    return su_smaller(su_smaller(bary[0], bary[1]), su_smaller(bary[2], bary[3])) >= -SU_CONTACT_SEAM;
+}
+
 /* Where a pair's way ends, in the neutral shape. */
 static void neutral_end(const su_contact_body *body, const su_contact_pair *pair, double out[3])
 {
@@ -201,6 +221,7 @@ typedef struct holder {
     double bary[4];
 } holder;
 
+/* Vertex v in a tet, and its way out; false where there is none. */
 static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, const holder *in, su_contact_pair *pair)
 {
     const su_contact_body *body = f->body;
@@ -225,7 +246,7 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
         if (list->tet[k].gap > list->reach) continue;
         next.tet = list->tet[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
-        if (!su_contact_inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
+        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
         for (; at > 0 && in[at - 1].tet > next.tet; at--) in[at] = in[at - 1];
         in[at] = next;

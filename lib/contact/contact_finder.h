@@ -27,6 +27,9 @@ static inline bool su_contact_far_beside(const su_contact_pair *pair)
            pair->bary[2] < -SU_CONTACT_BESIDE;
 }
 
+/* Barycentrics of a vertex on the face between two tets are rounded below 0 in both: it must not fall through. */
+#define SU_CONTACT_SEAM 1e-9
+
 typedef struct su_contact_finder su_contact_finder;
 
 /* body is borrowed. Pairs are sought between all vertices of its surface and the tets that lead to a surface. */
@@ -62,8 +65,7 @@ void su_contact_follow(const su_contact_body *body, const double *y, int64_t cou
 /* The way of pair->vertex out of pair->tet at y (n,3), where it has these barycentrics: back to the neutral shape,
  * there from pair->triangle on to the nearest of the surface, and from that to the nearest of the deformed one. False
  * where it ends at the vertex's own neighbourhood or on the outer side of the surface. Leaves stiffness and what is
- * allowed.
- */
+ * allowed. */
 bool su_contact_way(const su_contact_body *body, const double *y, const double bary[4], su_contact_pair *pair);
 /* Are they of one vertex, with ways that end near each other? */
 bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b);

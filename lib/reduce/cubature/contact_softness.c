@@ -1,5 +1,6 @@
 #include "reduce/cubature/contact_softness.h"
 
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "geometry/vector.h"
 #include "reduce/cubature/contact_scene.h"
@@ -24,8 +25,8 @@ static void exert(su_contact_scene *scene, const su_shot *shot, int64_t frame, c
 su_status su_contact_softness(const su_model *model, const su_fit *fit, const su_basis *basis,
                               const su_shot_list *shots, int threads, double *factor, su_error *err)
 {
-    const char *which = json_string_value(json_object_get(basis->file.meta, "self_contact"));
-    const su_contact_flesh flesh = {model, fit, 1, which && strcmp(which, "new") == 0, threads};
+    const bool allow_overlap = strcmp(su_meta_text(basis->file.meta, "self_contact", "none"), "new") == 0;
+    const su_contact_flesh flesh = {model, fit, 1, allow_overlap, threads};
     const su_step_settings step = {.stiffness = 1, .newton = 1};
     int64_t r = basis->r;
     double *out = NULL, along = 0, square = 0;
