@@ -16,7 +16,7 @@ PY
 
 python3 "$here/make_arm.py" arm.glb 112 40 24 0.6
 python3 "$here/make_arm.py" still.glb 0 40 24 0.3
-run "$BIN/supple" bake arm.glb --train --self-contact all --tets 1600 -r 30 --set MOTION_FLAGS='--seconds 1' -q -o baked
+run "$BIN/supple" bake arm.glb --train --self-contact all --tets 2400 -r 30 --set MOTION_FLAGS='--seconds 1' -q -o baked
 check "an arm is baked with reduced contact" "$status" "$(cat err)"
 cd baked || exit 1
 none() { "$BIN/supple" sim arm.model.npz Bend.anim.npz -q "$@"; }
