@@ -192,13 +192,17 @@ static void whole_energy(void *self, const void *at, const su_history *history, 
     }
 }
 
-static void whole_add_force(void *self, const void *at, int64_t point, double factor, const double f[3], double *out)
+static void whole_add_force(void *self, const void *at, int count, const int32_t *points, const double *share,
+                            const double f[3], double *out)
 {
     const whole *w = self;
     const instant *i = at;
-    double back[3];
-    su_tmulv3(i->R + 9 * (int64_t)w->vertex[point], f, back);
-    for (int c = 0; c < 3; c++) out[3 * w->number[point] + c] += factor * back[c] / sqrt(w->mass[w->vertex[point]]);
+    for (int k = 0; k < count; k++) {
+        int32_t vertex = w->vertex[points[k]];
+        double back[3];
+        su_tmulv3(i->R + 9 * (int64_t)vertex, f, back);
+        for (int c = 0; c < 3; c++) out[3 * w->number[points[k]] + c] += share[k] * back[c] / sqrt(w->mass[vertex]);
+    }
 }
 
 static void whole_add_displacement(void *self, const void *at, const double *state, int64_t point, double factor,
@@ -265,10 +269,11 @@ static void bring(every_tet *e, const instant *i)
 {
     const su_subspace *s = e->subspace;
     memset(e->U, 0, (size_t)(3 * e->body->free_count * s->lead) * sizeof *e->U);
-    for (int64_t point = 0; point < e->body->free_count; point++)
+    for (int32_t point = 0; point < e->body->free_count; point++)
         for (int c = 0; c < 3; c++) {
             const double axis[3] = {c == 0, c == 1, c == 2};
-            s->add_force(s->self, i, point, 1, axis, e->U + (3 * e->dof_vertex[e->vertex[point]] + c) * s->lead);
+            double *row = e->U + (3 * e->dof_vertex[e->vertex[point]] + c) * s->lead;
+            s->add_force(s->self, i, 1, &point, (double[]){1}, axis, row);
         }
     su_elastic_set_rest(e->body, i->x, e->turned_rest ? i->turn : NULL, 1);
 }

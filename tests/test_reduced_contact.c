@@ -205,9 +205,8 @@ static void forces_are_those_of_all_pairs_projected(void **unused)
     assert_near(su_contact_energy(count, pairs), energy, 1e-9 * energy);
     su_contact_force(&body, count, pairs, force);
     for (int64_t v = 0; v < n; v++)
-        if (f.all.points.extra_point[v] >= 0)
-            stepper.subspace.add_force(stepper.subspace.self, &pose, f.all.points.extra_point[v], 1, force + 3 * v,
-                                       other);
+        stepper.subspace.add_force(stepper.subspace.self, &pose, 1, f.all.points.extra_point + v, (double[]){1},
+                                   force + 3 * v, other);
     double size = su_norm(r, other);
     for (int64_t i = 0; i < r; i++) assert_near(other[i], out[i], 1e-6 * size);
 
@@ -286,10 +285,9 @@ static void friction_is_that_of_all_pairs_projected(void **unused)
         if (!(grip.limit > 0) || !su_contact_grip_slip(&body, &grip, y, &slip)) continue;
         expected += su_contact_grip_evaluate(&body, &grip, y, force, NULL);
         held++;
-        for (int c = 0; c < 4; c++) {
-            int32_t point = f.all.points.extra_point[slip.corner[c]];
-            if (point >= 0) subspace->add_force(subspace->self, &pose, point, 1, force + 3 * c, other);
-        }
+        for (int c = 0; c < 4; c++)
+            subspace->add_force(subspace->self, &pose, 1, f.all.points.extra_point + slip.corner[c], (double[]){1},
+                                force + 3 * c, other);
     }
     assert_true(held > 3);
     for (int way = 0; way < 2; way++) {

@@ -44,6 +44,44 @@ static void measure(su_contact_body *body)
     body->diagonal = su_box_diagonal(body->n, body->neutral);
 }
 
+static bool has_corner(const int32_t *surface, int32_t triangle, int32_t vertex)
+{
+    const int32_t *c = surface + 3 * (int64_t)triangle;
+    return c[0] == vertex || c[1] == vertex || c[2] == vertex;
+}
+
+/* Does triangle k hold one of the first `corners` of `from`? */
+static bool shares_corner(const int32_t *surface, int32_t from, int corners, int32_t k)
+{
+    for (int i = 0; i < corners; i++)
+        if (has_corner(surface, k, surface[3 * (int64_t)from + i])) return true;
+    return false;
+}
+
+/* Triangles around each vertex, and those that share a corner with each triangle, corner by corner. */
+static su_status list_triangles(su_contact_body *body, su_error *err)
+{
+    su_simplices_around(body->n, body->b, body->surface, 3, body->around_start, body->around);
+    for (int pass = 0; pass < 2; pass++) { /* counted, then kept */
+        int64_t total = 0;
+        for (int32_t t = 0; t < body->b; t++) {
+            for (int i = 0; i < 3; i++) {
+                int32_t v = body->surface[3 * (int64_t)t + i];
+                for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++) {
+                    int32_t k = body->around[j];
+                    if (k == t || shares_corner(body->surface, t, i, k)) continue;
+                    if (pass) body->beside[total] = k;
+                    total++;
+                }
+            }
+            body->beside_start[t + 1] = total;
+        }
+        if (pass == 0 && !(body->beside = su_arena_alloc(&body->arena, total, sizeof *body->beside)))
+            return su_fail(err, SU_AGAIN, "no memory for the neighbours of %lld triangles", (long long)body->b);
+    }
+    return SU_OK;
+}
+
 static int compare_indices(const void *a, const void *b)
 {
     int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
@@ -175,11 +213,12 @@ su_status su_contact_body_create(int64_t n, const double *neutral, int64_t t, co
     body.nearest = su_arena_alloc(&body.arena, t, sizeof *body.nearest);
     body.around_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.around_start);
     body.around = su_arena_alloc(&body.arena, 3 * body.b, sizeof *body.around);
+    body.beside_start = su_arena_alloc(&body.arena, body.b + 1, sizeof *body.beside_start);
     body.ring_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.ring_start);
     if (body.arena.failed) SU_GO(su_fail(err, SU_AGAIN, "no memory for contact of %lld tets", (long long)t));
     memcpy(body.surface, surface, (size_t)(3 * body.b) * sizeof *surface);
     memcpy(body.owner, owner, (size_t)body.b * sizeof *owner);
-    su_simplices_around(n, body.b, body.surface, 3, body.around_start, body.around);
+    SU_GO(list_triangles(&body, err));
     for (int64_t v = 0; v < n; v++)
         if (body.around_start[v + 1] > body.around_start[v]) body.vertex[body.surface_count++] = (int32_t)v;
     measure(&body);
@@ -196,22 +235,24 @@ done:
 su_status su_contact_body_of_patch(int64_t n, int64_t b, const int32_t *surface, const int32_t *related_start,
                                    const int32_t *related, su_contact_body *out, su_error *err)
 {
+    su_status status = SU_OK;
     su_contact_body body = {.n = n, .b = b};
     body.surface = su_arena_alloc(&body.arena, 3 * b, sizeof *body.surface);
     body.around_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.around_start);
     body.around = su_arena_alloc(&body.arena, 3 * b, sizeof *body.around);
+    body.beside_start = su_arena_alloc(&body.arena, b + 1, sizeof *body.beside_start);
     body.ring_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.ring_start);
     body.ring = su_arena_alloc(&body.arena, related_start[n], sizeof *body.ring);
-    if (body.arena.failed) {
-        su_contact_body_free(&body);
-        return su_fail(err, SU_AGAIN, "no memory for contact of %lld triangles", (long long)b);
-    }
+    if (body.arena.failed) SU_GO(su_fail(err, SU_AGAIN, "no memory for contact of %lld triangles", (long long)b));
     memcpy(body.surface, surface, (size_t)(3 * b) * sizeof *surface);
     memcpy(body.ring, related, (size_t)related_start[n] * sizeof *related);
     for (int64_t v = 0; v <= n; v++) body.ring_start[v] = related_start[v];
-    su_simplices_around(n, b, body.surface, 3, body.around_start, body.around);
+    SU_GO(list_triangles(&body, err));
     *out = body;
-    return SU_OK;
+    memset(&body, 0, sizeof body);
+done:
+    su_contact_body_free(&body);
+    return status;
 }
 
 /* ---- queries ---- */
@@ -220,20 +261,6 @@ static double to_triangle(const su_contact_body *body, const double *x, const do
 {
     const int32_t *c = body->surface + 3 * (int64_t)k;
     return su_closest_on_triangle(p, x + 3 * (int64_t)c[0], x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[2], bary);
-}
-
-static bool has_corner(const su_contact_body *body, int32_t triangle, int32_t vertex)
-{
-    const int32_t *c = body->surface + 3 * (int64_t)triangle;
-    return c[0] == vertex || c[1] == vertex || c[2] == vertex;
-}
-
-/* Does triangle k hold one of the first `corners` of `from`, whose triangles were looked at already? */
-static bool looked_at(const su_contact_body *body, int32_t from, int corners, int32_t k)
-{
-    for (int i = 0; i < corners; i++)
-        if (has_corner(body, k, body->surface[3 * (int64_t)from + i])) return true;
-    return false;
 }
 
 /* The square of the distance from p to a triangle's box: no more than that to the triangle, and sooner known. */
@@ -258,20 +285,15 @@ static double descend(const su_contact_body *body, const double *x, const double
     double best = to_triangle(body, x, p, at, bary), w[3];
     for (;;) {
         int32_t from = at;
-        for (int i = 0; i < 3; i++) {
-            int32_t v = body->surface[3 * (int64_t)from + i];
-            if (previous >= 0 && has_corner(body, previous, v)) continue;
-            for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++) {
-                int32_t k = body->around[j];
-                if (k == from || looked_at(body, from, i, k)) continue;
-                if (previous >= 0 && looked_at(body, previous, 3, k)) continue;
-                if (!(box_distance(body, x, p, k) < best)) continue;
-                double squared = to_triangle(body, x, p, k, w);
-                if (!(squared < best)) continue; /* nor what is not a number */
-                if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;
-                best = squared, at = k;
-                memcpy(bary, w, sizeof w);
-            }
+        for (int64_t j = body->beside_start[from]; j < body->beside_start[from + 1]; j++) {
+            int32_t k = body->beside[j];
+            if (!(box_distance(body, x, p, k) < best)) continue;
+            if (previous >= 0 && shares_corner(body->surface, previous, 3, k)) continue;
+            double squared = to_triangle(body, x, p, k, w);
+            if (!(squared < best)) continue; /* nor what is not a number */
+            if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;
+            best = squared, at = k;
+            memcpy(bary, w, sizeof w);
         }
         if (at == from) break;
         previous = from;

@@ -26,10 +26,12 @@ typedef struct su_contact_body {
     int32_t *nearest;      /* (t) surface triangle nearest to each tet, through the flesh; -1: no way to a surface */
     int64_t *around_start; /* (n + 1) triangles around a vertex */
     int32_t *around;       /* (3b) */
-    int64_t *ring_start;   /* (n + 1) vertices that share a tet with a vertex, itself too */
-    int32_t *ring;         /* ascending */
-    double diagonal;       /* of the neutral box, m */
-    double edge;           /* mean neutral edge of the surface, m */
+    int64_t *beside_start; /* (b + 1) triangles that share a corner with each, without itself */
+    int32_t *beside;
+    int64_t *ring_start; /* (n + 1) vertices that share a tet with a vertex, itself too */
+    int32_t *ring;       /* ascending */
+    double diagonal;     /* of the neutral box, m */
+    double edge;         /* mean neutral edge of the surface, m */
     su_arena arena;
 } su_contact_body;
 

@@ -45,11 +45,11 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
     double started = su_seconds();
     if (!c->prepared) { /* a start: nothing has been looked for there */
         su_contact_points_enter(&c->points, instant, subspace);
-        if (c->friction > 0) su_contact_points_place(&c->points, NULL, reached->q, NULL, c->before);
+        if (c->friction > 0) su_contact_points_place(&c->points, reached->q, NULL, c->before);
         return;
     }
     c->prepared = false;
-    if (su_contact_points_look(&c->points, NULL, reached->q, c->y)) find(c, NULL);
+    if (su_contact_points_look(&c->points, reached->q, c->y)) find(c, NULL);
     if (c->friction > 0) memcpy(c->before, c->y, (size_t)(3 * c->body.n) * sizeof *c->y);
     su_reduced_contact_count(&c->counts, c->count, c->pairs);
     c->counts.seconds += su_seconds() - started;
@@ -64,8 +64,8 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     c->counts.before = c->counts.seconds;
     su_contact_points_enter(&c->points, instant, subspace);
     c->prepared = h > 0;
-    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
-    su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
+    su_contact_points_place(&c->points, NULL, NULL, c->x);
+    su_contact_points_place(&c->points, NULL, now->subspace, c->y);
     if (c->allow_overlap) su_contact_finder_allow(c->finder, c->x);
     find(c, load);
     grip(c, h, load);
@@ -78,7 +78,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
 {
     contact *c = self;
     double started = su_seconds();
-    if (q && su_contact_points_look(&c->points, NULL, q, c->y)) find(c, out);
+    if (q && su_contact_points_look(&c->points, q, c->y)) find(c, out);
     double energy = su_contact_points_respond(&c->points, c->count, c->pairs, c->y, q ? NULL : c->x, out, A);
     energy += su_contact_points_hold(&c->points, c->grips.count, c->grips.grip, c->y, q ? NULL : c->x, out, A);
     c->counts.seconds += su_seconds() - started;

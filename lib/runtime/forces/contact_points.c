@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Upper triangles of rank-one updates are the most that pairs cost; clones keep each compiled for its vectors. */
+/* Products of rows are the most that pairs cost; clones keep them compiled for each machine's vectors. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 #define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
 #else
@@ -33,12 +33,13 @@ su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_
     su_contact_points p = {.n = n, .place = place, .point = point, .r = subspace->r, .lead = subspace->lead};
     int32_t *pair = NULL;
     su_status status;
-    SU_GO(SU_TAKE_ALL(&p.arena, "contact", err, SU_WANT(p.order, n), SU_WANT(p.chosen, n), SU_WANT(p.packed, 3 * n),
-                      SU_WANT(p.rows, 3 * p.lead), SU_WANT(p.q, p.lead)));
+    SU_GO(SU_TAKE_ALL(&p.arena, "contact", err, SU_WANT(p.order, n), SU_WANT(p.vertex, n), SU_WANT(p.chosen, n),
+                      SU_WANT(p.packed, 3 * n), SU_WANT(p.rows, SU_CONTACT_ROWS * p.lead), SU_WANT(p.q, p.lead)));
     SU_GO(SU_ALLOC(&pair, 2 * n, "contact", err));
     for (int64_t v = 0; v < n; v++) pair[2 * v] = place[v], pair[2 * v + 1] = (int32_t)v;
     su_sort(pair, (size_t)n, 2 * sizeof *pair, su_order_int32); /* by place, which no two vertices share */
     for (int64_t v = 0; v < n; v++) p.order[v] = pair[2 * v + 1];
+    su_contact_points_want(&p, NULL);
     *out = p;
     p = (su_contact_points){0};
 done:
@@ -53,17 +54,21 @@ void su_contact_points_free(su_contact_points *points)
     *points = (su_contact_points){0};
 }
 
-void su_contact_points_place(su_contact_points *p, const uint8_t *wanted, const double *q, const double *state,
-                             double *y)
+void su_contact_points_want(su_contact_points *p, const uint8_t *wanted)
 {
-    int64_t count = 0, n = p->n;
-    for (int64_t i = 0; i < n; i++)
-        if (!wanted || wanted[p->order[i]]) p->chosen[count++] = p->place[p->order[i]];
-    p->subspace->places(p->subspace->self, p->instant, q, state, count, p->chosen, p->packed);
-    count = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (!wanted || wanted[p->order[i]])
-            memcpy(y + 3 * (int64_t)p->order[i], p->packed + 3 * count++, 3 * sizeof *y);
+    p->count = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        int32_t v = p->order[i];
+        if (wanted && !wanted[v]) continue;
+        p->vertex[p->count] = v, p->chosen[p->count++] = p->place[v];
+    }
+}
+
+void su_contact_points_place(su_contact_points *p, const double *q, const double *state, double *y)
+{
+    p->subspace->places(p->subspace->self, p->instant, q, state, p->count, p->chosen, p->packed);
+    for (int64_t i = 0; i < p->count; i++)
+        for (int c = 0; c < 3; c++) y[3 * (int64_t)p->vertex[i] + c] = p->packed[3 * i + c];
 }
 
 void su_contact_points_enter(su_contact_points *p, const void *instant, const su_subspace *subspace)
@@ -71,11 +76,11 @@ void su_contact_points_enter(su_contact_points *p, const void *instant, const su
     p->instant = instant, p->subspace = subspace, p->at_q = false;
 }
 
-bool su_contact_points_look(su_contact_points *p, const uint8_t *wanted, const double *q, double *y)
+bool su_contact_points_look(su_contact_points *p, const double *q, double *y)
 {
     size_t bytes = (size_t)p->lead * sizeof *q;
     if (p->at_q && memcmp(p->q, q, bytes) == 0) return false;
-    su_contact_points_place(p, wanted, q, NULL, y);
+    su_contact_points_place(p, q, NULL, y);
     memcpy(p->q, q, bytes);
     return p->at_q = true;
 }
@@ -84,10 +89,10 @@ bool su_contact_points_look(su_contact_points *p, const uint8_t *wanted, const d
 static void pair_row(su_contact_points *p, const int32_t corner[4], const double share[4], const double axis[3],
                      double *row)
 {
+    int32_t points[4];
+    for (int c = 0; c < 4; c++) points[c] = p->point[corner[c]];
     memset(row, 0, (size_t)p->lead * sizeof *row);
-    for (int c = 0; c < 4; c++)
-        if (share[c] != 0 && p->point[corner[c]] >= 0)
-            p->subspace->add_force(p->subspace->self, p->instant, p->point[corner[c]], share[c], axis, row);
+    p->subspace->add_force(p->subspace->self, p->instant, 4, points, share, axis, row);
 }
 
 void su_contact_points_row(su_contact_points *p, const su_contact_pair *pair, double *row)
@@ -99,62 +104,48 @@ void su_contact_points_row(su_contact_points *p, const su_contact_pair *pair, do
     pair_row(p, corner, share, axis, row);
 }
 
-CLONES static void add_outer(int64_t r, int64_t lead, double factor, const double *a, const double *b, double *A)
+/* ---- products of rows ---- */
+
+/* A += sum factor row' row: the upper triangle, and left of it up to seven entries of a row. */
+CLONES static void add_products(int64_t r, int64_t lead, const double factor[SU_CONTACT_ROWS], const double *rows,
+                                double *A)
 {
     for (int64_t j = 0; j < r; j++) {
-        double scaled = factor * a[j], *row = A + j * lead;
-        if (scaled == 0) continue;
-        for (int64_t n = j; n < r; n++) row[n] += scaled * b[n];
+        double *row = A + j * lead, left[SU_CONTACT_ROWS];
+        bool any = false; /* modes that live elsewhere are 0 in all rows */
+        for (int k = 0; k < SU_CONTACT_ROWS; k++) left[k] = factor[k] * rows[k * lead + j], any = any || left[k] != 0;
+        if (!any) continue;
+        for (int64_t n = j & ~(int64_t)7; n < lead; n++) {
+            double sum = row[n];
+            for (int k = 0; k < SU_CONTACT_ROWS; k++) sum += left[k] * rows[k * lead + n];
+            row[n] = sum;
+        }
     }
 }
 
-/* N of the vertex's own block of a pair's tangent, whose share is 1; its rank is one where a face was hit. */
-static void own_block(const su_contact_body *body, const su_contact_pair *pair, const double *y, bool face, double N[9])
+static void finish_products(su_contact_points *p, double *A)
 {
-    double K[144];
-    for (int i = 0; i < 9; i++) N[i] = pair->stiffness * pair->normal[i / 3] * pair->normal[i % 3];
-    if (face) return;
-    su_contact_tangent(body, pair, y, true, K);
-    for (int i = 0; i < 3; i++) memcpy(N + 3 * i, K + 12 * i, 3 * sizeof *K);
+    if (p->count_rows == 0) return;
+    for (int64_t k = p->count_rows; k < SU_CONTACT_ROWS; k++) p->factor[k] = 0;
+    memset(p->rows + p->count_rows * p->lead, 0,
+           (size_t)((SU_CONTACT_ROWS - p->count_rows) * p->lead) * sizeof *p->rows);
+    add_products(p->r, p->lead, p->factor, p->rows, A);
+    p->count_rows = 0;
 }
 
-static void respond(su_contact_points *p, const su_contact_pair *pair, const double *y, const double *x, double *out,
-                    double *A)
+/* out += size U'axis of a pair's corners by their shares, and A (may be NULL) += factor (U'axis)(U'axis)'. */
+static void add_rank(su_contact_points *p, const int32_t corner[4], const double share[4], const double axis[3],
+                     double size, double factor, double *out, double *A)
 {
-    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    bool face = pair->plane || (pair->bary[0] > 0 && pair->bary[1] > 0 && pair->bary[2] > 0);
-    int rank = face ? 1 : 3;
-    int32_t corner[4];
-    double share[4], N[9], g[3], d[3] = {0}, Nd[3];
-    su_contact_corners(p->body, pair, corner, share);
-    own_block(p->body, pair, y, face, N);
-    for (int c = 0; c < 4 && x; c++)
-        for (int i = 0; i < 3; i++) d[i] += share[c] * (y[3 * (int64_t)corner[c] + i] - x[3 * (int64_t)corner[c] + i]);
-    su_mulv3(N, d, Nd);
-    for (int i = 0; i < 3; i++) g[i] = -pair->stiffness * (pair->depth - pair->allowed) * pair->normal[i] - Nd[i];
-    for (int k = 0; k < rank; k++) {
-        double *row = p->rows + k * p->lead;
-        pair_row(p, corner, share, face ? pair->normal : axes[k], row);
-        double size = face ? su_dot3(g, pair->normal) : g[k];
-        for (int64_t j = 0; j < p->r; j++) out[j] += size * row[j];
-    }
+    double *row = p->rows + p->count_rows * p->lead;
+    pair_row(p, corner, share, axis, row);
+    for (int64_t j = 0; j < p->r; j++) out[j] += size * row[j];
     if (!A) return;
-    if (face) {
-        add_outer(p->r, p->lead, pair->stiffness, p->rows, p->rows, A);
-        return;
-    }
-    for (int k = 0; k < 3; k++)
-        for (int l = 0; l < 3; l++)
-            add_outer(p->r, p->lead, N[3 * k + l], p->rows + k * p->lead, p->rows + l * p->lead, A);
+    p->factor[p->count_rows++] = factor;
+    if (p->count_rows == SU_CONTACT_ROWS) finish_products(p, A);
 }
 
-double su_contact_points_respond(su_contact_points *p, int64_t count, const su_contact_pair *pairs, const double *y,
-                                 const double *x, double *out, double *A)
-{
-    for (int64_t k = 0; k < count; k++)
-        if (su_contact_pressed(pairs + k)) respond(p, pairs + k, y, x, out, A);
-    return su_contact_energy(count, pairs);
-}
+/* ---- pairs that press ---- */
 
 /* Two unit vectors that span the plane with this unit normal. */
 static void span_plane(const double n[3], double t[2][3])
@@ -167,26 +158,71 @@ static void span_plane(const double n[3], double t[2][3])
     su_cross3(n, t[0], t[1]);
 }
 
+/* Unit directions beside its normal in which a pair's semidefinite tangent (contact_forces.h) is stiff as well: none
+ * where a face was hit, across an edge one, around a corner two. */
+static int sideways(const su_contact_body *body, const su_contact_pair *pair, const double *y, double t[2][3])
+{
+    const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
+    int end[3], count = 0;
+    for (int i = 0; i < 3; i++)
+        if (pair->bary[i] > 0) end[count++] = corner[i];
+    if (pair->plane || count == 3) return 0;
+    if (count == 1) {
+        span_plane(pair->normal, t);
+        return 2;
+    }
+    double edge[3], size;
+    su_sub3(y + 3 * (int64_t)end[1], y + 3 * (int64_t)end[0], edge);
+    su_cross3(edge, pair->normal, t[0]);
+    size = su_norm3(t[0]);
+    for (int i = 0; i < 3; i++) t[0][i] /= size;
+    return size > 0;
+}
+
+/* The vertex's own block of the tangent is k (n n' + over sum t t'); the others are that by their shares. */
+static void respond(su_contact_points *p, const su_contact_pair *pair, const double *y, const double *x, double *out,
+                    double *A)
+{
+    int32_t corner[4];
+    double share[4], t[2][3], d[3] = {0}, over = pair->depth - pair->allowed;
+    su_contact_corners(p->body, pair, corner, share);
+    for (int c = 0; c < 4 && x; c++)
+        for (int i = 0; i < 3; i++) d[i] += share[c] * (y[3 * (int64_t)corner[c] + i] - x[3 * (int64_t)corner[c] + i]);
+    double factor = pair->stiffness;
+    add_rank(p, corner, share, pair->normal, -factor * (over + su_dot3(pair->normal, d)), factor, out, A);
+    factor *= over / pair->depth;
+    int count = sideways(p->body, pair, y, t);
+    for (int k = 0; k < count && (A || x); k++)
+        add_rank(p, corner, share, t[k], -factor * su_dot3(t[k], d), factor, out, A);
+}
+
+double su_contact_points_respond(su_contact_points *p, int64_t count, const su_contact_pair *pairs, const double *y,
+                                 const double *x, double *out, double *A)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (su_contact_pressed(pairs + k)) respond(p, pairs + k, y, x, out, A);
+    finish_products(p, A);
+    return su_contact_energy(count, pairs);
+}
+
+/* ---- friction ---- */
+
 /* The tangent is secant times the plane's projection on what the four vertices move by as their shares are: two rows.
  */
 static void hold(su_contact_points *p, const su_contact_slip *slip, const double *y, const double *x, double *out,
                  double *A)
 {
-    double t[2][3], d[3] = {0}, *rows = p->rows, *couple = p->rows + 2 * p->lead;
+    double t[2][3], d[3] = {0};
     span_plane(slip->normal, t);
     for (int c = 0; c < 4 && x; c++)
         for (int i = 0; i < 3; i++) {
             int64_t at = 3 * (int64_t)slip->corner[c] + i;
             d[i] += slip->share[c] * (y[at] - x[at]);
         }
-    pair_row(p, slip->corner, slip->turn, slip->normal, couple);
-    for (int k = 0; k < 2; k++) {
-        double *row = rows + k * p->lead, size = slip->secant * (su_dot3(slip->way, t[k]) - su_dot3(d, t[k]));
-        pair_row(p, slip->corner, slip->share, t[k], row);
-        for (int64_t j = 0; j < p->r; j++) out[j] += size * row[j];
-        if (A) add_outer(p->r, p->lead, slip->secant, row, row, A);
-    }
-    for (int64_t j = 0; j < p->r; j++) out[j] += slip->secant * couple[j];
+    for (int k = 0; k < 2; k++)
+        add_rank(p, slip->corner, slip->share, t[k], slip->secant * (su_dot3(slip->way, t[k]) - su_dot3(d, t[k])),
+                 slip->secant, out, A);
+    add_rank(p, slip->corner, slip->turn, slip->normal, slip->secant, 0, out, NULL);
 }
 
 double su_contact_points_hold(su_contact_points *p, int64_t count, const su_contact_grip *grips, const double *y,
@@ -199,5 +235,6 @@ double su_contact_points_hold(su_contact_points *p, int64_t count, const su_cont
         hold(p, &slip, y, x, out, A);
         energy += slip.energy;
     }
+    finish_products(p, A);
     return energy;
 }

@@ -1,11 +1,14 @@
 /* Contact pairs of the flesh with itself in reduced coordinates: where the vertices are at q, and what pairs between
- * them add to the step's matrix and residual, a rank of one or three a pair (docs/contact.md, "In reduced motion"). */
+ * them add to the step's matrix and residual, a rank of one to three a pair (docs/contact.md, "In reduced motion"). */
 #ifndef SU_RUNTIME_CONTACT_POINTS_H
 #define SU_RUNTIME_CONTACT_POINTS_H
 
 #include "contact/contact_forces.h"
 #include "core/error.h"
 #include "runtime/step/parts.h"
+
+/* Products of so many rows are added at once: a matrix of r = 60 is then read and written an eighth as often. */
+enum { SU_CONTACT_ROWS = 8 };
 
 /* Sums over the steps of a run, for --stats. */
 typedef struct su_reduced_contact_counts {
@@ -27,10 +30,13 @@ typedef struct su_contact_points {
     const su_contact_body *body;  /* borrowed; of these vertices: the one whose pairs respond next */
     const int32_t *place, *point; /* (n) as extra_place and extra_point of the packed model; borrowed */
     int32_t *order;               /* (n) vertices as their places rise */
-    int32_t *chosen;              /* (n) places of those that are asked about */
-    double *packed;               /* (n,3) */
-    double *rows;                 /* (3,lead) */
-    const su_subspace *subspace;  /* of the step at hand, as its contact was prepared */
+    int64_t count;
+    int32_t *vertex, *chosen; /* (count) those that are asked about, as their places rise, and their places */
+    double *packed;           /* (n,3) */
+    double *rows;             /* (SU_CONTACT_ROWS,lead) whose products are still to be added, the first count_rows, */
+    int64_t count_rows;
+    double factor[SU_CONTACT_ROWS]; /* times these */
+    const su_subspace *subspace;    /* of the step at hand, as its contact was prepared */
     const void *instant;
     double *q; /* (lead) where they were looked at last, at this instant */
     bool at_q;
@@ -44,12 +50,12 @@ void su_contact_points_free(su_contact_points *points);
 
 /* They are asked for at an instant next. */
 void su_contact_points_enter(su_contact_points *points, const void *instant, const su_subspace *subspace);
-/* y (n,3) at q of the vertices marked in wanted; false, and y is as it was, where q is the one before at this instant.
- */
-bool su_contact_points_look(su_contact_points *points, const uint8_t *wanted, const double *q, double *y);
-/* y (n,3) of the vertices marked in wanted (n; NULL: all), as su_subspace.places says. */
-void su_contact_points_place(su_contact_points *points, const uint8_t *wanted, const double *q, const double *state,
-                             double *y);
+/* Vertices marked in wanted (n; NULL: all, as at first) are asked about from here on. */
+void su_contact_points_want(su_contact_points *points, const uint8_t *wanted);
+/* y (n,3) of these at q; false, and y is as it was, where q is the one before at this instant. */
+bool su_contact_points_look(su_contact_points *points, const double *q, double *y);
+/* y (n,3) of these, as su_subspace.places says. */
+void su_contact_points_place(su_contact_points *points, const double *q, const double *state, double *y);
 /* The pairs that press, at y (n,3): out (lead) += U' dE/dy, A (NULL: not wanted) += U' H U with H semidefinite.
  * x (n,3) not NULL: linearized about y, a displacement of y - x that need not lie in the span of U: out += U'(dE/dy -
  * H (y - x)). Returns their energy, J. */

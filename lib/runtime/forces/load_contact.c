@@ -39,9 +39,7 @@ static void load_displacement(const contact *l, const void *instant, const su_su
 static void add_load(const contact *l, const void *instant, const su_subspace *subspace, int64_t k, const double f[3],
                      double *out)
 {
-    for (int i = 0; i < 4; i++)
-        if (l->point[4 * k + i] >= 0)
-            subspace->add_force(subspace->self, instant, l->point[4 * k + i], l->loads->bary[4 * k + i], f, out);
+    subspace->add_force(subspace->self, instant, 4, l->point + 4 * k, l->loads->bary + 4 * k, f, out);
 }
 
 static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)

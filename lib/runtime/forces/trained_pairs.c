@@ -3,10 +3,10 @@
 #include "contact/contact_patch.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@ enum { NEAREST = 2 }; /* pair sets that are blended */
 typedef struct part {
     int64_t set, first;
     double share;
+    bool beyond; /* what was trained */
 } part;
 
 typedef struct contact {
@@ -32,14 +33,17 @@ typedef struct contact {
     su_contact_points points;
     su_contact_patch *patch; /* (z) */
     uint8_t *reads;          /* (z,v) vertices that a set reads */
-    uint8_t *wanted;         /* (v) those of this step */
-    double *neutral;         /* (v,3) */
-    double *x, *y, *at;      /* (v,3), (v,3), (3c) */
-    part *parts;             /* (NEAREST s) of this step */
-    su_contact_pair *pairs;  /* (room) theirs, as they were looked at last */
-    su_contact_grip *grips;  /* (room) their friction; no limit: none */
-    double *before;          /* (v,3) where vertices were at the state reached, and (v) */
-    double *known;           /* 1: of this one that is known, 0: no set that takes part there reads it */
+    uint8_t *probed;         /* (v) vertices that say where domains are */
+    uint8_t *wanted;         /* (v) vertices that the sets of this step read */
+    int64_t *ends;           /* (z,2,2) of each set in `lists`: vertices of its pairs, of its triangles */
+    int32_t *lists;
+    double *neutral;        /* (v,3) */
+    double *x, *y, *at;     /* (v,3), (v,3), (3c) */
+    part *parts;            /* (NEAREST s) of this step */
+    su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
+    su_contact_grip *grips; /* (room) their friction; no limit: none */
+    double *before;         /* (v,3) where vertices were at the state reached, and (v) */
+    double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
     int64_t count, pair_count;
     bool prepared, left;
     bool gripping; /* grips are of the step at hand */
@@ -117,34 +121,45 @@ static int nearest_sets(const contact *c, int64_t s, const double pose[SU_PAIR_C
 
 /* ---- which pairs take part ---- */
 
-static void grow(const double *x, int32_t v, double box[6])
+static void box_of(const contact *c, const int64_t ends[2], double low[3], double high[3])
 {
-    for (int i = 0; i < 3; i++) {
-        double value = x[3 * (int64_t)v + i];
-        box[i] = value < box[i] ? value : box[i];
-        box[3 + i] = value > box[3 + i] ? value : box[3 + i];
-    }
+    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
+    for (int64_t k = ends[0]; k < ends[1]; k++)
+        for (int i = 0; i < 3; i++) {
+            double value = c->x[3 * (int64_t)c->lists[k] + i];
+            low[i] = su_smaller(low[i], value), high[i] = su_larger(high[i], value);
+        }
 }
 
-/* Are a set's vertices anywhere near its triangles? In the rig's shape. */
+/* Are the vertices of a set's pairs anywhere near its triangles? In the rig's shape. */
 static bool near(const contact *c, int64_t set)
 {
-    double a[6], b[6];
-    for (int i = 0; i < 3; i++) a[i] = b[i] = DBL_MAX, a[3 + i] = b[3 + i] = -DBL_MAX;
-    for (int64_t k = c->sets->set_start[set]; k < c->sets->set_start[set + 1]; k++)
-        grow(c->x, c->sets->pair_vertex[k], a);
-    const su_contact_body *body = &c->patch[set].body;
-    for (int64_t k = 0; k < 3 * body->b; k++) grow(c->x, body->surface[k], b);
+    double low[2][3], high[2][3];
+    for (int k = 0; k < 2; k++) box_of(c, c->ends + 4 * set + 2 * k, low[k], high[k]);
     for (int i = 0; i < 3; i++)
-        if (a[i] > b[3 + i] + c->margin || b[i] > a[3 + i] + c->margin) return false;
-    return size_of(c, set) > 0;
+        if (low[0][i] > high[1][i] + c->margin || low[1][i] > high[0][i] + c->margin) return false;
+    return true;
 }
 
-static void choose(contact *c)
+static void want(contact *c)
+{
+    int64_t count = c->sets->v;
+    memset(c->wanted, 0, (size_t)count);
+    for (int64_t i = 0; i < c->count; i++) {
+        const uint8_t *reads = c->reads + c->parts[i].set * count;
+        uint8_t *restrict wanted = c->wanted;
+        for (int64_t v = 0; v < count; v++) wanted[v] |= reads[v];
+    }
+    su_contact_points_want(&c->points, c->wanted);
+}
+
+/* The sets whose training poses are nearest, by where the rig's shape has the probes. */
+static void choose_by_pose(contact *c)
 {
     const su_pair_sets *sets = c->sets;
-    c->count = c->pair_count = 0, c->left = false;
-    memset(c->wanted, 0, (size_t)sets->v);
+    c->count = 0;
+    su_contact_points_want(&c->points, c->probed);
+    su_contact_points_place(&c->points, NULL, NULL, c->x);
     for (int64_t s = 0; s < sets->s; s++) {
         const int32_t *domain = sets->domain_pair + 2 * s;
         su_domain_pose at = {sets->c, sets->probe + sets->c * domain[0], sets->probe + sets->c * domain[1],
@@ -154,37 +169,67 @@ static void choose(contact *c)
         su_domain_probes(&at, c->neutral, c->x, c->at);
         su_domain_coordinates(&at, c->at, pose);
         int used = nearest_sets(c, s, pose, set, weight, &distance);
-        for (int i = 0; i < used; i++) {
-            if (!(weight[i] > 0) || !near(c, set[i])) continue;
-            c->left = c->left || distance > BEYOND * sets->reach[s];
-            c->parts[c->count++] = (part){set[i], c->pair_count, weight[i]};
-            c->pair_count += size_of(c, set[i]);
-            for (int64_t v = 0; v < sets->v; v++) c->wanted[v] |= c->reads[set[i] * sets->v + v];
-        }
+        for (int i = 0; i < used; i++)
+            if (weight[i] > 0) c->parts[c->count++] = (part){set[i], 0, weight[i], distance > BEYOND * sets->reach[s]};
     }
+}
+
+/* Of these the sets that lie near what they may touch; c->x is known of their vertices then. */
+static void choose(contact *c)
+{
+    int64_t count = 0;
+    choose_by_pose(c);
+    want(c);
+    su_contact_points_place(&c->points, NULL, NULL, c->x);
+    c->pair_count = 0, c->left = false;
+    for (int64_t i = 0; i < c->count; i++) {
+        part at = c->parts[i];
+        if (!near(c, at.set)) continue;
+        at.first = c->pair_count, c->pair_count += size_of(c, at.set), c->left = c->left || at.beyond;
+        c->parts[count++] = at;
+    }
+    if (count == c->count) return;
+    c->count = count;
+    want(c);
 }
 
 /* ---- do they touch? ---- */
 
-static void touch_all(contact *c)
+/* Pair i of a set, from where it was trained on. */
+static su_contact_pair trained_pair(const su_pair_sets *sets, int64_t set, int64_t i)
 {
-    c->counts.searches++, c->counts.tested += c->pair_count;
-    for (int64_t i = 0; i < c->count; i++)
-        for (int64_t k = 0; k < size_of(c, c->parts[i].set); k++)
-            su_contact_patch_look(c->patch + c->parts[i].set, c->y, c->pairs + c->parts[i].first + k);
+    return (su_contact_pair){.vertex = sets->pair_vertex[i],
+                             .triangle = sets->pair_triangle[i] - sets->triangle_start[set],
+                             .tet = sets->pair_tet[i] - sets->tet_start[set]};
 }
 
-/* How deep the rig's shape has a pair's vertex, m: in a tet or, since those that skinning has turned inside out hold
- * nothing, below the surface. */
-static double deep_at_rest(const contact *c, const su_contact_patch *patch, const su_contact_pair *pair)
+/* How deep the rig's shape has pair i of a set, m: its vertex in a tet or, since those that skinning has turned inside
+ * out hold nothing, below the surface. */
+static double deep_at_rest(const contact *c, int64_t set, int64_t i)
 {
-    su_contact_pair held = *pair, behind = *pair;
+    const su_contact_patch *patch = c->patch + set;
+    su_contact_pair held = trained_pair(c->sets, set, i), behind = held;
     su_contact_patch_look(patch, c->x, &held);
     su_contact_follow(&patch->body, c->x, 1, &behind);
     return fmax(held.depth, behind.depth);
 }
 
-/* This step's pairs with their stiffness and what the rig's shape has overlapping. */
+/* Only of pairs that touch is it asked what the rig's shape has overlapping, once a step. */
+static void touch_all(contact *c)
+{
+    c->counts.searches++, c->counts.tested += c->pair_count;
+    for (int64_t n = 0; n < c->count; n++) {
+        const part *of = c->parts + n;
+        for (int64_t k = 0; k < size_of(c, of->set); k++) {
+            su_contact_pair *pair = c->pairs + of->first + k;
+            su_contact_patch_look(c->patch + of->set, c->y, pair);
+            if (pair->depth > 0 && isinf(pair->allowed))
+                pair->allowed = deep_at_rest(c, of->set, c->sets->set_start[of->set] + k);
+        }
+    }
+}
+
+/* This step's pairs with their stiffness. */
 static void begin(contact *c, const part *of)
 {
     const su_pair_sets *sets = c->sets;
@@ -192,10 +237,8 @@ static void begin(contact *c, const part *of)
         int64_t i = sets->set_start[of->set] + k;
         su_contact_pair *pair = c->pairs + of->first + k;
         const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
-        *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
-                                  .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set],
-                                  .tet = sets->pair_tet[i] - sets->tet_start[of->set]};
-        pair->allowed = c->allow_overlap ? deep_at_rest(c, c->patch + of->set, pair) : 0;
+        *pair = trained_pair(sets, of->set, i);
+        pair->allowed = c->allow_overlap ? INFINITY : 0; /* until it is known */
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
@@ -206,7 +249,7 @@ static void begin(contact *c, const part *of)
 
 static void look(contact *c, const double *q)
 {
-    if (su_contact_points_look(&c->points, c->wanted, q, c->y)) touch_all(c);
+    if (su_contact_points_look(&c->points, q, c->y)) touch_all(c);
 }
 
 static void remember(contact *c)
@@ -242,10 +285,9 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     c->counts.before = c->counts.seconds;
     su_contact_points_enter(&c->points, instant, subspace);
     c->prepared = h > 0, c->gripping = false;
-    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     choose(c);
     if (c->count > 0) {
-        su_contact_points_place(&c->points, c->wanted, NULL, now->subspace, c->y);
+        su_contact_points_place(&c->points, NULL, now->subspace, c->y);
         for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);
         touch_all(c);
         for (int64_t i = 0; i < c->count && h > 0 && c->friction > 0; i++) grip(c, c->parts + i, h);
@@ -276,9 +318,8 @@ static double evaluate(void *self, const double *q, double *out, double *A)
 static void start(contact *c, const void *instant, const su_subspace *subspace, const su_state *at)
 {
     su_contact_points_enter(&c->points, instant, subspace);
-    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     choose(c);
-    if (c->count > 0) su_contact_points_place(&c->points, c->wanted, at->q, NULL, c->y);
+    if (c->count > 0) su_contact_points_place(&c->points, at->q, NULL, c->y);
     remember(c);
     c->count = c->pair_count = 0; /* none has been looked at */
 }
@@ -310,6 +351,32 @@ static void release(void *self)
 }
 
 /* ---- creation ---- */
+
+/* The vertices of `indices`, each once, behind what `lists` has of *count; mark (v): scratch, 0 and left so. */
+static void list_vertices(contact *c, int64_t indices, const int32_t *index, uint8_t *mark, int64_t ends[2])
+{
+    for (int64_t k = 0; k < indices; k++) {
+        if (!mark[index[k]]) c->lists[ends[1]++] = index[k];
+        mark[index[k]] = 1;
+    }
+    for (int64_t k = ends[0]; k < ends[1]; k++) mark[c->lists[k]] = 0;
+}
+
+static void list_all(contact *c)
+{
+    const su_pair_sets *sets = c->sets;
+    int64_t end = 0;
+    for (int64_t z = 0; z < sets->z; z++) {
+        int64_t *ends = c->ends + 4 * z, triangle = sets->triangle_start[z];
+        ends[0] = ends[1] = end;
+        list_vertices(c, size_of(c, z), sets->pair_vertex + sets->set_start[z], c->wanted, ends);
+        ends[2] = ends[3] = ends[1];
+        list_vertices(c, 3 * (sets->triangle_start[z + 1] - triangle), sets->triangles + 3 * triangle, c->wanted,
+                      ends + 2);
+        end = ends[3];
+    }
+    for (int64_t k = 0; k < sets->d * sets->c; k++) c->probed[sets->probe[k]] = 1;
+}
 
 static su_status make_patch(contact *c, int64_t set, su_error *err)
 {
@@ -363,13 +430,15 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     c->sets = sets, c->stiffness = what->stiffness, c->friction = what->friction, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
     SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->reads, sets->z * v),
-                      SU_WANT(c->wanted, v), SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v),
-                      SU_WANT(c->at, sets->c3), SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room),
-                      SU_WANT(c->grips, room), SU_WANT(c->before, 4 * v)));
+                      SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->ends, 4 * sets->z),
+                      SU_WANT(c->lists, sets->p + 3 * sets->k), SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v),
+                      SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3), SU_WANT(c->parts, NEAREST * sets->s),
+                      SU_WANT(c->pairs, room), SU_WANT(c->grips, room), SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
 
     for (int64_t i = 0; i < v; i++)
         memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));
+    list_all(c);
     for (int64_t k = 0; k < sets->z; k++) SU_GO(make_patch(c, k, err));
     SU_GO(su_contact_points_create(v, what->place, what->point, subspace, &c->points, err));
     *out = (su_contact){.self = c,

@@ -554,13 +554,16 @@ static void instant_frame(const void *instant, double Q[9], double c[3])
 }
 
 /* The parts of a subspace that load points ask for; a state's share is Z in the root frame, by columns. */
-static void add_force(void *self, const void *instant, int64_t point, double factor, const double f[3], double *out)
+static void add_force(void *self, const void *instant, int count, const int32_t *points, const double *share,
+                      const double f[3], double *out)
 {
     const su_skinning_stepper *s = self;
-    const double *phi = s->carrier + point * s->model->stride;
     (void)instant;
-    for (int64_t k = 0; k < s->model->K; k++)
-        for (int i = 0; i < 3; i++) out[3 * k + i] += factor * phi[k] * f[i];
+    for (int at = 0; at < count; at++) {
+        const double *phi = s->carrier + points[at] * s->model->stride;
+        for (int64_t k = 0; k < s->model->K; k++)
+            for (int i = 0; i < 3; i++) out[3 * k + i] += share[at] * phi[k] * f[i];
+    }
 }
 
 static void add_displacement(void *self, const void *instant, const double *state, int64_t point, double factor,

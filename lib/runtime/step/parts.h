@@ -64,8 +64,10 @@ typedef struct su_subspace {
     /* J, at history->now, which is at the instant: kinetic energy of U q and its coupling with the rig's motion over
      * the last step; the flesh's weight -sum m g.u. */
     void (*energy)(void *self, const void *instant, const su_history *history, double *kinetic, double *weight);
-    /* The rows at a chosen point: out (lead) += factor U_point' f, f (3) in the root frame. */
-    void (*add_force)(void *self, const void *instant, int64_t point, double factor, const double f[3], double *out);
+    /* The rows at chosen points (count; below 0: one that never moves): out (lead) += sum share U_point' f, f (3) in
+     * the root frame. */
+    void (*add_force)(void *self, const void *instant, int count, const int32_t *points, const double *share,
+                      const double f[3], double *out);
     /* u (3) += factor times the displacement of a chosen point at a state's share, turned along to the instant. */
     void (*add_displacement)(void *self, const void *instant, const double *state, int64_t point, double factor,
                              double u[3]);

@@ -171,11 +171,10 @@ static void history(void *self, const void *instant, const su_history *history_o
 
 /* ---- states ---- */
 
-/* p->rows = turned-back displacements (count,3) at q of points that stand one behind the other in a panel. */
-static void still_at(const posed *p, const su_pose *pose, const su_panel *panel, int64_t first, int64_t count,
-                     const double *q)
+/* p->rows = turned-back displacements (count,3) of points that stand one behind the other in a panel, at its share of
+ * q in p->gathered. */
+static void still_at(const posed *p, const su_pose *pose, const su_panel *panel, int64_t first, int64_t count)
 {
-    su_panel_gather(panel, q, p->gathered);
     p->model->kernels->rows_times(3 * count, panel->stride, rows_of(pose, panel, first), p->gathered, p->rows);
 }
 
@@ -188,7 +187,8 @@ static void displace(void *self, const void *instant, const double *q, double *s
     int64_t kept = model->points.kept_padded;
     for (int64_t k = 0; k < model->points.kept_panels; k++) {
         const su_panel *panel = model->points.panel + k;
-        still_at(p, pose, panel, panel->first, panel->count, q);
+        su_panel_gather(panel, q, p->gathered);
+        still_at(p, pose, panel, panel->first, panel->count);
         double *x = still + panel->first, *y = x + kept, *z = y + kept;
         for (int64_t i = 0; i < panel->count; i++)
             x[i] = p->rows[3 * i], y[i] = p->rows[3 * i + 1], z[i] = p->rows[3 * i + 2];
@@ -263,19 +263,31 @@ static void energy(void *self, const void *instant, const su_history *history_of
 
 /* ---- chosen points ---- */
 
-static void add_force(void *self, const void *instant, int64_t point, double factor, const double f[3], double *out)
+/* Points of one panel, as those of a tet or of a contact pair mostly are, are scattered together. */
+static void add_force(void *self, const void *instant, int count, const int32_t *points, const double *share,
+                      const double f[3], double *out)
 {
     const posed *p = self;
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
+    const su_panel *panel = NULL;
     int64_t kept = model->points.kept_padded;
-    double z[3] = {0};
-    for (int c = 0; c < 3; c++)
-        for (int b = 0; b < 3; b++) z[b] += factor * pose->rotation[(3 * c + b) * kept + point] * f[c];
-    const su_panel *panel = su_panel_of(&model->points, point);
-    memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
-    model->kernels->rows_combine(3, panel->stride, rows_of(pose, panel, point), z, p->gathered);
-    su_panel_scatter(panel, p->gathered, out);
+    for (int k = 0; k < count; k++) {
+        int64_t point = points[k];
+        double z[3];
+        if (point < 0 || share[k] == 0) continue;
+        const float *R = pose->rotation + point;
+        for (int b = 0; b < 3; b++)
+            z[b] = share[k] * (R[b * kept] * f[0] + R[(3 + b) * kept] * f[1] + R[(6 + b) * kept] * f[2]);
+        const su_panel *own = su_panel_of(&model->points, point);
+        if (own != panel) {
+            if (panel) su_panel_scatter(panel, p->gathered, out);
+            panel = own;
+            memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
+        }
+        model->kernels->rows_combine(3, panel->stride, rows_of(pose, panel, point), z, p->gathered);
+    }
+    if (panel) su_panel_scatter(panel, p->gathered, out);
 }
 
 static void add_displacement(void *self, const void *instant, const double *state, int64_t point, double factor,
@@ -290,6 +302,22 @@ static void add_displacement(void *self, const void *instant, const double *stat
             u[c] += factor * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
 }
 
+/* y (count,3) = places of points that stand one behind the other + turns of what u has of them. */
+static void turn_points(const su_runtime_model *model, const su_pose *pose, int64_t first, int64_t count,
+                        const double *const u[3], int64_t stride, double *y)
+{
+    int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
+    const double *x[3];
+    const float *R[9];
+    for (int k = 0; k < 9; k++) R[k] = pose->rotation + k * kept + first;
+    for (int c = 0; c < 3; c++) x[c] = pose->place + c * padded + first;
+    for (int64_t i = 0; i < count; i++) {
+        double z[3] = {u[0][stride * i], u[1][stride * i], u[2][stride * i]};
+        for (int c = 0; c < 3; c++)
+            y[3 * i + c] = x[c][i] + R[3 * c][i] * z[0] + R[3 * c + 1][i] * z[1] + R[3 * c + 2][i] * z[2];
+    }
+}
+
 /* Numbers that rise by one are taken together. */
 static void places(void *self, const void *instant, const double *q, const double *state, int64_t count,
                    const int32_t *chosen, double *y)
@@ -297,23 +325,26 @@ static void places(void *self, const void *instant, const double *q, const doubl
     const posed *p = self;
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
-    const double *still = state ? state + p->at.still : NULL;
     int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
+    const double *still = state ? state + p->at.still : NULL;
+    const su_panel *gathered = NULL;
     for (int64_t k = 0, end; k < count; k = end) {
         int64_t first = chosen[k];
-        const su_panel *panel =
-            (q || state) && first < model->points.kept ? su_panel_of(&model->points, first) : NULL; /* if it moves */
-        for (end = k + 1;
-             end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
-            end++;
-        if (q && panel) still_at(p, pose, panel, first, end - k, q);
-        for (int64_t i = k; i < end; i++) {
-            int64_t point = chosen[i];
-            double z[3] = {0};
-            for (int c = 0; c < 3; c++) y[3 * i + c] = pose->place[c * padded + point];
-            for (int c = 0; c < 3 && panel; c++) z[c] = q ? p->rows[3 * (i - k) + c] : still[c * kept + point];
-            for (int c = 0; c < 3 && panel; c++)
-                for (int b = 0; b < 3; b++) y[3 * i + c] += pose->rotation[(3 * c + b) * kept + point] * z[b];
+        bool moves = (q || state) && first < model->points.kept;
+        const su_panel *panel = moves ? su_panel_of(&model->points, first) : NULL;
+        int64_t last = moves ? panel->first + panel->count : padded;
+        for (end = k + 1; end < count && chosen[end] == chosen[end - 1] + 1 && chosen[end] < last;) end++;
+        if (!moves) {
+            for (int64_t i = k; i < end; i++)
+                for (int c = 0; c < 3; c++) y[3 * i + c] = pose->place[c * padded + chosen[i]];
+        } else if (q) {
+            if (panel != gathered) su_panel_gather(gathered = panel, q, p->gathered);
+            still_at(p, pose, panel, first, end - k);
+            turn_points(model, pose, first, end - k, (const double *[]){p->rows, p->rows + 1, p->rows + 2}, 3,
+                        y + 3 * k);
+        } else {
+            const double *u = still + first;
+            turn_points(model, pose, first, end - k, (const double *[]){u, u + kept, u + 2 * kept}, 1, y + 3 * k);
         }
     }
 }
