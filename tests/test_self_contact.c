@@ -279,6 +279,50 @@ static void what_the_rest_shape_overlaps_is_free_of_force(void **unused)
     curl_free(&c);
 }
 
+/* An end pushed right through a bar that is 1 thick: where both sides are as near, ways turn with every move, and what
+ * they are allowed turns with them. Nothing that was inside is pressed by more than it and the surface have moved. */
+static void what_is_allowed_does_not_jump(void **unused)
+{
+    enum { MOVES = 40 };
+    const double move = 0.08;
+    (void)unused;
+    curl c;
+    int64_t pairs_seen = 0, turned = 0;
+    uint64_t seed = 3;
+    curl_create(&c, 1.4, 1);
+    int64_t n = c.box.n;
+    double *rest = malloc(3 * (size_t)n * sizeof *rest), *way = calloc(3 * (size_t)n, sizeof *way);
+    bool *inside = calloc((size_t)n, sizeof *inside);
+    for (int64_t v = 0; v < n; v++) {
+        double *p = c.y + 3 * v, radius = hypot(p[0], p[1]);
+        for (int i = 0; i < 2 && c.box.vertices[3 * v] > 9; i++) p[i] *= 1 - 0.55 / radius;
+    }
+    memcpy(rest, c.y, 3 * (size_t)n * sizeof *rest);
+    int64_t count;
+    const su_contact_pair *pairs = find(&c, rest, &count);
+    for (int64_t i = 0; i < count; i++)
+        if (pairs[i].depth > 2 * move) inside[pairs[i].vertex] = true;
+    su_contact_finder_allow(c.finder, rest);
+    for (int k = 0; k < MOVES; k++) {
+        for (int64_t i = 0; i < 3 * n; i++) c.y[i] = rest[i] + move * box_random(&seed) / sqrt(3);
+        pairs = find(&c, c.y, &count);
+        for (int64_t i = 0; i < count; i++) {
+            const su_contact_pair *pair = pairs + i;
+            if (!inside[pair->vertex]) continue;
+            double *before = way + 3 * (int64_t)pair->vertex;
+            pairs_seen++, turned += su_norm3(before) > 0 && su_dot3(before, pair->normal) < 0.5;
+            memcpy(before, pair->normal, sizeof pair->normal);
+            double shares = 1; /* of a foot beside its triangle are some below 0 */
+            for (int j = 0; j < 3; j++) shares += fabs(pair->bary[j]);
+            assert_true(pair->depth - pair->allowed <= shares * move);
+        }
+    }
+    print_message("%d pairs, %d ways turned\n", (int)pairs_seen, (int)turned);
+    assert_true(pairs_seen > 100 && turned > 10);
+    free(rest), free(way), free(inside);
+    curl_free(&c);
+}
+
 /* The same bits from three threads as from one, and from a finder that has followed the flesh there. */
 static void pairs_depend_on_positions_alone(void **unused)
 {
@@ -456,6 +500,7 @@ int main(void)
         cmocka_unit_test(forces_are_the_gradient_of_the_energy),
         cmocka_unit_test(tangents_are_the_derivative_of_forces),
         cmocka_unit_test(what_the_rest_shape_overlaps_is_free_of_force),
+        cmocka_unit_test(what_is_allowed_does_not_jump),
         cmocka_unit_test(pairs_depend_on_positions_alone),
         cmocka_unit_test(a_piece_finds_what_the_whole_does),
         cmocka_unit_test(copies_that_overlap_keep_apart),

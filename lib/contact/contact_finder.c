@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
- * allowed; over as much again what is allowed falls to nothing. */
-static const double SLIDE = 0.05;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
@@ -25,15 +22,13 @@ typedef struct chunk {
     bool failed;
 } chunk;
 
-/* The pairs of another shape, of the vertices that had to be looked for. */
+/* Another shape, and what is known of the vertices that had to be looked for in it. */
 typedef struct other_shape {
     double *at; /* (n,3) */
     bool on;
     su_near_shape near;
-    chunk found;
-    int32_t *first;  /* (n) first of a vertex's pairs, -1: not looked for */
-    int32_t *count;  /* (n) */
-    int32_t *sought; /* (sought_count) those vertices */
+    int32_t *answer; /* (n) -1: not looked for */
+    int32_t *sought; /* (sought_count) those that were */
     int64_t sought_count;
 } other_shape;
 
@@ -45,22 +40,19 @@ struct su_contact_finder {
     chunk *chunks;         /* (threads) */
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
-    other_shape rest;   /* whose overlaps are allowed */
-    other_shape before; /* where a step began */
+    other_shape rest;   /* whose overlaps are allowed; answer: does flesh hold the vertex there? */
+    other_shape before; /* where a step began; answer: the first of the vertex's pairs there, */
+    chunk began;        /* in this list, */
+    int32_t *count;     /* (n) and how many they are */
     su_arena arena;
 };
-
-static void free_shape(other_shape *shape)
-{
-    free(shape->found.pair);
-    su_near_shape_free(&shape->near);
-}
 
 void su_contact_finder_free(su_contact_finder *f)
 {
     if (!f) return;
     for (int c = 0; f->chunks && c < f->threads; c++) free(f->chunks[c].pair);
-    free_shape(&f->rest), free_shape(&f->before);
+    su_near_shape_free(&f->rest.near), su_near_shape_free(&f->before.near);
+    free(f->began.pair);
     su_near_tets_free(f->near);
     free(f->pair);
     su_arena_free(&f->arena);
@@ -70,9 +62,9 @@ void su_contact_finder_free(su_contact_finder *f)
 static su_status take_shape(su_contact_finder *f, other_shape *shape, su_error *err)
 {
     int64_t n = f->body->n;
-    SU_TRY(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(shape->at, 3 * n), SU_WANT(shape->first, n),
-                       SU_WANT(shape->count, n), SU_WANT(shape->sought, n)));
-    for (int64_t v = 0; v < n; v++) shape->first[v] = -1;
+    SU_TRY(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(shape->at, 3 * n), SU_WANT(shape->answer, n),
+                       SU_WANT(shape->sought, n)));
+    for (int64_t v = 0; v < n; v++) shape->answer[v] = -1;
     return su_near_shape_create(f->near, shape->at, &shape->near, err);
 }
 
@@ -84,7 +76,8 @@ su_status su_contact_finder_create(const su_contact_body *body, int threads, su_
     SU_GO(SU_ALLOC(&f, 1, "contact", err));
     f->body = body, f->threads = threads > 1 ? threads : 1;
     SU_GO(su_near_tets_create(body, f->threads, &f->near, err));
-    SU_GO(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(f->k, body->n), SU_WANT(f->chunks, f->threads)));
+    SU_GO(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(f->k, body->n), SU_WANT(f->chunks, f->threads),
+                      SU_WANT(f->count, body->n)));
     SU_GO(take_shape(f, &f->rest, err));
     SU_GO(take_shape(f, &f->before, err));
     *out = f;
@@ -101,8 +94,8 @@ void su_contact_finder_set_stiffness(su_contact_finder *f, const double *k)
 
 /* ---- pairs ---- */
 
-/* Barycentric coordinates of p in a tet that is not inverted; false where it is outside. */
-static bool inside(const double *y, const int32_t *tet, const double p[3], double bary[4])
+/* Barycentric coordinates of p in a tet; false where it is outside, and in one that is inverted unless those count. */
+static bool inside(const double *y, const int32_t *tet, const double p[3], bool inverted, double bary[4])
 {
     const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
                  *d = y + 3 * (int64_t)tet[3];
@@ -114,7 +107,8 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], doubl
     }
     double m[9], inverse[9] = {0}, r[3];
     su_tet_edges(a, b, c, d, m);
-    if (!(su_inverse3(m, inverse) > 0)) return false;
+    double volume = su_inverse3(m, inverse);
+    if (!(volume > 0 || (inverted && volume < 0))) return false;
     su_sub3(p, a, r);
     su_mulv3(inverse, r, bary + 1);
     bary[0] = 1 - bary[1] - bary[2] - bary[3];
@@ -163,6 +157,17 @@ static bool nearest_end(const su_contact_body *body, const double *y, su_contact
     if (!(depth > 0) || isinf(depth)) return false;
     if (su_contact_borders(body, pair->vertex, pair->triangle, pair->bary)) return on_plane(body, y, pair);
     return su_contact_behind(body, y, y + 3 * (int64_t)pair->vertex, pair->triangle, pair->bary);
+}
+
+double su_contact_way_length(const su_contact_body *body, const double *x, const su_contact_pair *pair)
+{
+    const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
+    double way[3];
+    for (int i = 0; i < 3; i++) {
+        way[i] = -x[3 * (int64_t)pair->vertex + i];
+        for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * x[3 * (int64_t)corner[j] + i];
+    }
+    return su_norm3(way);
 }
 
 /* The pair's way at y, from its triangle on; returns its depth, 0 where there is none: on the outer side. */
@@ -246,7 +251,7 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
         if (list->tet[k].gap > list->reach) continue;
         next.tet = list->tet[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
-        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
+        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, false, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
         for (; at > 0 && in[at - 1].tet > next.tet; at--) in[at] = in[at - 1];
         in[at] = next;
@@ -304,70 +309,79 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
     return SU_OK;
 }
 
-/* ---- pairs of other shapes ---- */
+/* ---- other shapes ---- */
 
 static void set_shape(const su_contact_finder *f, other_shape *shape, const double *x)
 {
     shape->on = x, shape->near.order = 0;
-    for (int64_t k = 0; k < shape->sought_count; k++) shape->first[shape->sought[k]] = -1;
-    shape->sought_count = shape->found.pairs = 0;
+    for (int64_t k = 0; k < shape->sought_count; k++) shape->answer[shape->sought[k]] = -1;
+    shape->sought_count = 0;
     if (x) memcpy(shape->at, x, (size_t)(3 * f->body->n) * sizeof *x);
 }
 
-/* The pairs that another shape has of the vertices of some pairs. */
-static su_status seek(su_contact_finder *f, other_shape *shape, int64_t count, const su_contact_pair *pairs,
-                      su_error *err)
+/* The near tets of a vertex that was not looked for yet. */
+static su_status seek(su_contact_finder *f, other_shape *shape, int32_t vertex, su_near_list *list, su_error *err)
 {
-    chunk *into = &shape->found;
-    for (int64_t k = 0; k < count; k++) {
-        int32_t v = pairs[k].vertex;
-        if (shape->first[v] >= 0) continue;
-        su_near_list list;
-        SU_TRY(su_near_shape_list(f->near, &shape->near, v, &list, err));
-        into->failed = false;
-        shape->first[v] = (int32_t)into->pairs, shape->sought[shape->sought_count++] = v;
-        append_pairs(f, into, shape->at, v, &list);
-        shape->count[v] = (int32_t)into->pairs - shape->first[v];
-        if (into->failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-    }
+    SU_TRY(su_near_shape_list(f->near, &shape->near, vertex, list, err));
+    shape->sought[shape->sought_count++] = vertex;
     return SU_OK;
 }
 
-/* The deepest that the rest shape has v near this way, m: in pairs of its own, or below the surface that the way leads
- * to, since tets that skinning has turned inside out hold nothing. */
-static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
+/* Does flesh hold a vertex in the rest shape? Also such as skinning has turned inside out. */
+static su_status ask_rest(su_contact_finder *f, int32_t vertex, su_error *err)
 {
-    double slide = SLIDE * f->body->diagonal;
-    su_contact_pair there = *pair;
-    double most = follow(f->body, f->rest.at, &there);
-    const su_contact_pair *rest = f->rest.found.pair + f->rest.first[pair->vertex];
-    for (int32_t i = 0; i < f->rest.count[pair->vertex]; i++) {
-        double share = su_smaller(2 - apart(f->body, pair, rest + i) / slide, 1);
-        most = su_larger(most, share * rest[i].depth);
-    }
-    return most;
+    su_near_list list;
+    double bary[4];
+    if (f->rest.answer[vertex] >= 0) return SU_OK;
+    SU_TRY(seek(f, &f->rest, vertex, &list, err));
+    bool held = false;
+    for (int64_t k = 0; k < list.count && !held; k++)
+        held = list.tet[k].gap <= list.reach && inside(f->rest.at, f->body->tets + 4 * (int64_t)list.tet[k].tet,
+                                                       f->rest.at + 3 * (int64_t)vertex, true, bary);
+    f->rest.answer[vertex] = held;
+    return SU_OK;
+}
+
+/* The pairs that a vertex had when the step began. */
+static su_status ask_before(su_contact_finder *f, int32_t vertex, su_error *err)
+{
+    su_near_list list;
+    if (f->before.answer[vertex] >= 0) return SU_OK;
+    SU_TRY(seek(f, &f->before, vertex, &list, err));
+    int64_t first = f->began.pairs;
+    f->began.failed = false;
+    append_pairs(f, &f->began, f->before.at, vertex, &list);
+    if (f->began.failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+    f->before.answer[vertex] = (int32_t)first, f->count[vertex] = (int32_t)(f->began.pairs - first);
+    return SU_OK;
 }
 
 void su_contact_finder_allow(su_contact_finder *f, const double *x) { set_shape(f, &f->rest, x); }
 
-void su_contact_finder_start(su_contact_finder *f, const double *x) { set_shape(f, &f->before, x); }
+void su_contact_finder_start(su_contact_finder *f, const double *x)
+{
+    set_shape(f, &f->before, x);
+    f->began.pairs = 0;
+}
 
 su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pair, su_contact_pair *start,
                                 su_error *err)
 {
     *start = (su_contact_pair){0};
-    SU_TRY(seek(f, &f->before, 1, pair, err));
-    const su_contact_pair *found = f->before.found.pair + f->before.first[pair->vertex];
-    for (int32_t i = 0; i < f->before.count[pair->vertex]; i++)
+    SU_TRY(ask_before(f, pair->vertex, err));
+    const su_contact_pair *found = f->began.pair + f->before.answer[pair->vertex];
+    for (int32_t i = 0; i < f->count[pair->vertex]; i++)
         if (found[i].depth > start->depth && su_contact_same(f->body, pair, found + i)) *start = found[i];
     return SU_OK;
 }
 
 su_status su_contact_allow(su_contact_finder *f, int64_t count, su_contact_pair *pairs, su_error *err)
 {
-    if (count == 0 || !f->rest.on) return SU_OK;
-    SU_TRY(seek(f, &f->rest, count, pairs, err));
-    for (int64_t k = 0; k < count; k++) pairs[k].allowed = allowed(f, pairs + k);
+    if (!f->rest.on) return SU_OK;
+    for (int64_t k = 0; k < count; k++) {
+        SU_TRY(ask_rest(f, pairs[k].vertex, err));
+        pairs[k].allowed = f->rest.answer[pairs[k].vertex] ? su_contact_way_length(f->body, f->rest.at, pairs + k) : 0;
+    }
     return SU_OK;
 }
 

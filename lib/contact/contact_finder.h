@@ -39,7 +39,9 @@ void su_contact_finder_free(su_contact_finder *finder);
 /* k_c (n) of the vertices, N/m^3; copied. A pair has that of the softest of its four, times the vertex's area. */
 void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k);
 
-/* What x (n,3) has overlapping is allowed from now on; NULL: nothing is. */
+/* What x (n,3), the rest shape, has overlapping is allowed from now on; NULL: nothing is. Where flesh holds a vertex
+ * there, its pairs may be as deep as their way, from the vertex to the place on the surface that it leads to now, is
+ * long there. Elsewhere nothing is allowed. */
 void su_contact_finder_allow(su_contact_finder *finder, const double *x);
 
 /* Where a step began, x (n,3), copied; and what stands there of the vertex of a pair, ending near where that does:
@@ -67,6 +69,8 @@ void su_contact_follow(const su_contact_body *body, const double *y, int64_t cou
  * where it ends at the vertex's own neighbourhood or on the outer side of the surface. Leaves stiffness and what is
  * allowed. */
 bool su_contact_way(const su_contact_body *body, const double *y, const double bary[4], su_contact_pair *pair);
+/* How long a pair's way is between the same places of the flesh in another shape x (n,3), m. */
+double su_contact_way_length(const su_contact_body *body, const double *x, const su_contact_pair *pair);
 /* Are they of one vertex, with ways that end near each other? */
 bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b);
 

@@ -203,28 +203,31 @@ static su_contact_pair trained_pair(const su_pair_sets *sets, int64_t set, int64
                              .tet = sets->pair_tet[i] - sets->tet_start[set]};
 }
 
-/* How deep the rig's shape has pair i of a set, m: its vertex in a tet or, since those that skinning has turned inside
- * out hold nothing, below the surface. */
-static double deep_at_rest(const contact *c, int64_t set, int64_t i)
+/* Does flesh hold the vertex of pair i of a set in the rig's shape? A tet of the set, or what lies below the surface
+ * that its way leads to: the vertex may be farther inside there than the set reaches. */
+static bool held_at_rest(const contact *c, int64_t set, int64_t i, const su_contact_pair *pair)
 {
     const su_contact_patch *patch = c->patch + set;
-    su_contact_pair held = trained_pair(c->sets, set, i), behind = held;
-    su_contact_patch_look(patch, c->x, &held);
+    su_contact_pair trained = trained_pair(c->sets, set, i), behind = *pair;
+    if (su_contact_patch_holds(patch, c->x, &trained)) return true;
     su_contact_follow(&patch->body, c->x, 1, &behind);
-    return fmax(held.depth, behind.depth);
+    return behind.depth > 0;
 }
 
-/* Only of pairs that touch is it asked what the rig's shape has overlapping, once a step. */
+/* Only of pairs that touch is it asked what the rig's shape has overlapping, once a step: as su_contact_finder_allow.
+ */
 static void touch_all(contact *c)
 {
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t n = 0; n < c->count; n++) {
-        const part *of = c->parts + n;
-        for (int64_t k = 0; k < size_of(c, of->set); k++) {
-            su_contact_pair *pair = c->pairs + of->first + k;
-            su_contact_patch_look(c->patch + of->set, c->y, pair);
-            if (pair->depth > 0 && isinf(pair->allowed))
-                pair->allowed = deep_at_rest(c, of->set, c->sets->set_start[of->set] + k);
+        int64_t set = c->parts[n].set, first = c->sets->set_start[set];
+        const su_contact_patch *patch = c->patch + set;
+        for (int64_t k = 0; k < size_of(c, set); k++) {
+            su_contact_pair *pair = c->pairs + c->parts[n].first + k;
+            su_contact_patch_look(patch, c->y, pair);
+            if (!(pair->depth > 0 && isinf(pair->allowed))) continue;
+            bool held = held_at_rest(c, set, first + k, pair);
+            pair->allowed = held ? su_contact_way_length(&patch->body, c->x, pair) : 0;
         }
     }
 }
