@@ -214,8 +214,9 @@ static bool held_at_rest(const contact *c, int64_t set, int64_t i, const su_cont
     return behind.depth > 0;
 }
 
-/* Only of pairs that touch is it asked what the rig's shape has overlapping, once a step: as su_contact_finder_allow.
- */
+/* As su_contact_finder_allow, of pairs that touch: once a step it is asked whether the rig's shape holds the vertex,
+ * and in each look how long the way that it takes there is. allowed: INFINITY where that was not asked yet, 0 where it
+ * does not. */
 static void touch_all(contact *c)
 {
     c->counts.searches++, c->counts.tested += c->pair_count;
@@ -225,8 +226,8 @@ static void touch_all(contact *c)
         for (int64_t k = 0; k < size_of(c, set); k++) {
             su_contact_pair *pair = c->pairs + c->parts[n].first + k;
             su_contact_patch_look(patch, c->y, pair);
-            if (!(pair->depth > 0 && isinf(pair->allowed))) continue;
-            bool held = held_at_rest(c, set, first + k, pair);
+            if (!(pair->depth > 0 && pair->allowed > 0)) continue;
+            bool held = isfinite(pair->allowed) || held_at_rest(c, set, first + k, pair);
             pair->allowed = held ? su_contact_way_length(&patch->body, c->x, pair) : 0;
         }
     }
@@ -241,7 +242,7 @@ static void begin(contact *c, const part *of)
         su_contact_pair *pair = c->pairs + of->first + k;
         const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
         *pair = trained_pair(sets, of->set, i);
-        pair->allowed = c->allow_overlap ? INFINITY : 0; /* until it is known */
+        pair->allowed = c->allow_overlap ? INFINITY : 0;
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
