@@ -380,7 +380,9 @@ su_status su_contact_allow(su_contact_finder *f, int64_t count, su_contact_pair 
     if (!f->rest.on) return SU_OK;
     for (int64_t k = 0; k < count; k++) {
         SU_TRY(ask_rest(f, pairs[k].vertex, err));
-        pairs[k].allowed = f->rest.answer[pairs[k].vertex] ? su_contact_way_length(f->body, f->rest.at, pairs + k) : 0;
+        su_contact_pair there = pairs[k];
+        bool held = f->rest.answer[pairs[k].vertex] || follow(f->body, f->rest.at, &there) > 0;
+        pairs[k].allowed = held ? su_contact_way_length(f->body, f->rest.at, pairs + k) : 0;
     }
     return SU_OK;
 }

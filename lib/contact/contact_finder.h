@@ -40,8 +40,9 @@ void su_contact_finder_free(su_contact_finder *finder);
 void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k);
 
 /* What x (n,3), the rest shape, has overlapping is allowed from now on; NULL: nothing is. Where flesh holds a vertex
- * there, its pairs may be as deep as their way, from the vertex to the place on the surface that it leads to now, is
- * long there. Elsewhere nothing is allowed. */
+ * there (a tet, also one that is inside out, or what lies below the surface that a way leads to: tets of the vertex'
+ * own neighbourhood are not asked), its pairs may be as deep as their way, from the vertex to the place on the surface
+ * that it leads to now, is long there. Elsewhere nothing is allowed. */
 void su_contact_finder_allow(su_contact_finder *finder, const double *x);
 
 /* Where a step began, x (n,3), copied; and what stands there of the vertex of a pair, ending near where that does:
