@@ -22,15 +22,16 @@ typedef struct chunk {
     bool failed;
 } chunk;
 
-/* Another shape, and what is known of the vertices that had to be looked for in it. */
-typedef struct other_shape {
+/* The shape that a step began with, and the pairs that vertices had there which were asked about. */
+typedef struct earlier {
     double *at; /* (n,3) */
-    bool on;
     su_near_shape near;
-    int32_t *answer; /* (n) -1: not looked for */
-    int32_t *sought; /* (sought_count) those that were */
+    chunk found;
+    int32_t *first;  /* (n) first of a vertex's pairs, -1: not looked for */
+    int32_t *count;  /* (n) */
+    int32_t *sought; /* (sought_count) those vertices */
     int64_t sought_count;
-} other_shape;
+} earlier;
 
 struct su_contact_finder {
     const su_contact_body *body;
@@ -40,10 +41,9 @@ struct su_contact_finder {
     chunk *chunks;         /* (threads) */
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
-    other_shape rest;   /* whose overlaps are allowed; answer: does flesh hold the vertex there? */
-    other_shape before; /* where a step began; answer: the first of the vertex's pairs there, */
-    chunk began;        /* in this list, */
-    int32_t *count;     /* (n) and how many they are */
+    double *rest; /* (n,3) whose overlaps are allowed, where any are */
+    bool allow;
+    earlier before;
     su_arena arena;
 };
 
@@ -51,21 +51,12 @@ void su_contact_finder_free(su_contact_finder *f)
 {
     if (!f) return;
     for (int c = 0; f->chunks && c < f->threads; c++) free(f->chunks[c].pair);
-    su_near_shape_free(&f->rest.near), su_near_shape_free(&f->before.near);
-    free(f->began.pair);
+    su_near_shape_free(&f->before.near);
+    free(f->before.found.pair);
     su_near_tets_free(f->near);
     free(f->pair);
     su_arena_free(&f->arena);
     free(f);
-}
-
-static su_status take_shape(su_contact_finder *f, other_shape *shape, su_error *err)
-{
-    int64_t n = f->body->n;
-    SU_TRY(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(shape->at, 3 * n), SU_WANT(shape->answer, n),
-                       SU_WANT(shape->sought, n)));
-    for (int64_t v = 0; v < n; v++) shape->answer[v] = -1;
-    return su_near_shape_create(f->near, shape->at, &shape->near, err);
 }
 
 su_status su_contact_finder_create(const su_contact_body *body, int threads, su_contact_finder **out, su_error *err)
@@ -76,10 +67,12 @@ su_status su_contact_finder_create(const su_contact_body *body, int threads, su_
     SU_GO(SU_ALLOC(&f, 1, "contact", err));
     f->body = body, f->threads = threads > 1 ? threads : 1;
     SU_GO(su_near_tets_create(body, f->threads, &f->near, err));
+    earlier *before = &f->before;
     SU_GO(SU_TAKE_ALL(&f->arena, "contact", err, SU_WANT(f->k, body->n), SU_WANT(f->chunks, f->threads),
-                      SU_WANT(f->count, body->n)));
-    SU_GO(take_shape(f, &f->rest, err));
-    SU_GO(take_shape(f, &f->before, err));
+                      SU_WANT(f->rest, 3 * body->n), SU_WANT(before->at, 3 * body->n), SU_WANT(before->first, body->n),
+                      SU_WANT(before->count, body->n), SU_WANT(before->sought, body->n)));
+    for (int64_t v = 0; v < body->n; v++) before->first[v] = -1;
+    SU_GO(su_near_shape_create(f->near, before->at, &before->near, err));
     *out = f;
     f = NULL;
 done:
@@ -94,8 +87,8 @@ void su_contact_finder_set_stiffness(su_contact_finder *f, const double *k)
 
 /* ---- pairs ---- */
 
-/* Barycentric coordinates of p in a tet; false where it is outside, and in one that is inverted unless those count. */
-static bool inside(const double *y, const int32_t *tet, const double p[3], bool inverted, double bary[4])
+/* Barycentric coordinates of p in a tet that is not inverted; false where it is outside. */
+static bool inside(const double *y, const int32_t *tet, const double p[3], double bary[4])
 {
     const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
                  *d = y + 3 * (int64_t)tet[3];
@@ -107,8 +100,7 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], bool 
     }
     double m[9], inverse[9] = {0}, r[3];
     su_tet_edges(a, b, c, d, m);
-    double volume = su_inverse3(m, inverse);
-    if (!(volume > 0 || (inverted && volume < 0))) return false;
+    if (!(su_inverse3(m, inverse) > 0)) return false;
     su_sub3(p, a, r);
     su_mulv3(inverse, r, bary + 1);
     bary[0] = 1 - bary[1] - bary[2] - bary[3];
@@ -159,7 +151,10 @@ static bool nearest_end(const su_contact_body *body, const double *y, su_contact
     return su_contact_behind(body, y, y + 3 * (int64_t)pair->vertex, pair->triangle, pair->bary);
 }
 
-double su_contact_way_length(const su_contact_body *body, const double *x, const su_contact_pair *pair)
+/* Parts of itself that what is allowed may be off by rounding: at the rest shape nothing presses. */
+static const double ROUNDING = 1e-12;
+
+double su_contact_allowed(const su_contact_body *body, const double *x, const su_contact_pair *pair)
 {
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double way[3];
@@ -167,7 +162,7 @@ double su_contact_way_length(const su_contact_body *body, const double *x, const
         way[i] = -x[3 * (int64_t)pair->vertex + i];
         for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * x[3 * (int64_t)corner[j] + i];
     }
-    return su_norm3(way);
+    return su_larger(su_dot3(way, pair->normal), 0) * (1 + ROUNDING);
 }
 
 /* The pair's way at y, from its triangle on; returns its depth, 0 where there is none: on the outer side. */
@@ -251,7 +246,7 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
         if (list->tet[k].gap > list->reach) continue;
         next.tet = list->tet[k].tet;
         if (found == MOST && next.tet > in[MOST - 1].tet) continue;
-        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, false, next.bary)) continue;
+        if (!inside(y, f->body->tets + 4 * (int64_t)next.tet, y + 3 * (int64_t)vertex, next.bary)) continue;
         int at = found < MOST ? found++ : MOST - 1;
         for (; at > 0 && in[at - 1].tet > next.tet; at--) in[at] = in[at - 1];
         in[at] = next;
@@ -311,57 +306,34 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
 
 /* ---- other shapes ---- */
 
-static void set_shape(const su_contact_finder *f, other_shape *shape, const double *x)
+void su_contact_finder_allow(su_contact_finder *f, const double *x)
 {
-    shape->on = x, shape->near.order = 0;
-    for (int64_t k = 0; k < shape->sought_count; k++) shape->answer[shape->sought[k]] = -1;
-    shape->sought_count = 0;
-    if (x) memcpy(shape->at, x, (size_t)(3 * f->body->n) * sizeof *x);
+    f->allow = x != NULL;
+    if (x) memcpy(f->rest, x, (size_t)(3 * f->body->n) * sizeof *x);
 }
 
-/* The near tets of a vertex that was not looked for yet. */
-static su_status seek(su_contact_finder *f, other_shape *shape, int32_t vertex, su_near_list *list, su_error *err)
+void su_contact_finder_start(su_contact_finder *f, const double *x)
 {
-    SU_TRY(su_near_shape_list(f->near, &shape->near, vertex, list, err));
-    shape->sought[shape->sought_count++] = vertex;
-    return SU_OK;
-}
-
-/* Does flesh hold a vertex in the rest shape? Also such as skinning has turned inside out. */
-static su_status ask_rest(su_contact_finder *f, int32_t vertex, su_error *err)
-{
-    su_near_list list;
-    double bary[4];
-    if (f->rest.answer[vertex] >= 0) return SU_OK;
-    SU_TRY(seek(f, &f->rest, vertex, &list, err));
-    bool held = false;
-    for (int64_t k = 0; k < list.count && !held; k++)
-        held = list.tet[k].gap <= list.reach && inside(f->rest.at, f->body->tets + 4 * (int64_t)list.tet[k].tet,
-                                                       f->rest.at + 3 * (int64_t)vertex, true, bary);
-    f->rest.answer[vertex] = held;
-    return SU_OK;
+    earlier *before = &f->before;
+    for (int64_t k = 0; k < before->sought_count; k++) before->first[before->sought[k]] = -1;
+    before->sought_count = before->found.pairs = before->near.order = 0;
+    if (x) memcpy(before->at, x, (size_t)(3 * f->body->n) * sizeof *x);
 }
 
 /* The pairs that a vertex had when the step began. */
 static su_status ask_before(su_contact_finder *f, int32_t vertex, su_error *err)
 {
+    earlier *before = &f->before;
     su_near_list list;
-    if (f->before.answer[vertex] >= 0) return SU_OK;
-    SU_TRY(seek(f, &f->before, vertex, &list, err));
-    int64_t first = f->began.pairs;
-    f->began.failed = false;
-    append_pairs(f, &f->began, f->before.at, vertex, &list);
-    if (f->began.failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-    f->before.answer[vertex] = (int32_t)first, f->count[vertex] = (int32_t)(f->began.pairs - first);
+    if (before->first[vertex] >= 0) return SU_OK;
+    SU_TRY(su_near_shape_list(f->near, &before->near, vertex, &list, err));
+    int64_t first = before->found.pairs;
+    before->found.failed = false;
+    append_pairs(f, &before->found, before->at, vertex, &list);
+    if (before->found.failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+    before->sought[before->sought_count++] = vertex;
+    before->first[vertex] = (int32_t)first, before->count[vertex] = (int32_t)(before->found.pairs - first);
     return SU_OK;
-}
-
-void su_contact_finder_allow(su_contact_finder *f, const double *x) { set_shape(f, &f->rest, x); }
-
-void su_contact_finder_start(su_contact_finder *f, const double *x)
-{
-    set_shape(f, &f->before, x);
-    f->began.pairs = 0;
 }
 
 su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pair, su_contact_pair *start,
@@ -369,22 +341,15 @@ su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pai
 {
     *start = (su_contact_pair){0};
     SU_TRY(ask_before(f, pair->vertex, err));
-    const su_contact_pair *found = f->began.pair + f->before.answer[pair->vertex];
-    for (int32_t i = 0; i < f->count[pair->vertex]; i++)
+    const su_contact_pair *found = f->before.found.pair + f->before.first[pair->vertex];
+    for (int32_t i = 0; i < f->before.count[pair->vertex]; i++)
         if (found[i].depth > start->depth && su_contact_same(f->body, pair, found + i)) *start = found[i];
     return SU_OK;
 }
 
-su_status su_contact_allow(su_contact_finder *f, int64_t count, su_contact_pair *pairs, su_error *err)
+void su_contact_allow(const su_contact_finder *f, int64_t count, su_contact_pair *pairs)
 {
-    if (!f->rest.on) return SU_OK;
-    for (int64_t k = 0; k < count; k++) {
-        SU_TRY(ask_rest(f, pairs[k].vertex, err));
-        su_contact_pair there = pairs[k];
-        bool held = f->rest.answer[pairs[k].vertex] || follow(f->body, f->rest.at, &there) > 0;
-        pairs[k].allowed = held ? su_contact_way_length(f->body, f->rest.at, pairs + k) : 0;
-    }
-    return SU_OK;
+    for (int64_t k = 0; k < count && f->allow; k++) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
 }
 
 su_status su_contact_find_deep(su_contact_finder *f, const double *y, su_contact_pair **pairs, int64_t *count,
@@ -402,7 +367,7 @@ su_status su_contact_find(su_contact_finder *f, const double *y, const su_contac
     su_contact_pair *found;
     *pairs = NULL;
     SU_TRY(su_contact_find_deep(f, y, &found, count, err));
-    SU_TRY(su_contact_allow(f, *count, found, err));
+    su_contact_allow(f, *count, found);
     *pairs = found;
     return SU_OK;
 }

@@ -39,10 +39,7 @@ void su_contact_finder_free(su_contact_finder *finder);
 /* k_c (n) of the vertices, N/m^3; copied. A pair has that of the softest of its four, times the vertex's area. */
 void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k);
 
-/* What x (n,3), the rest shape, has overlapping is allowed from now on; NULL: nothing is. Where flesh holds a vertex
- * there (a tet, also one that is inside out, or what lies below the surface that a way leads to: tets of the vertex'
- * own neighbourhood are not asked), its pairs may be as deep as their way, from the vertex to the place on the surface
- * that it leads to now, is long there. Elsewhere nothing is allowed. */
+/* What x (n,3), the rest shape, has overlapping is allowed from now on (su_contact_allowed); NULL: nothing is. */
 void su_contact_finder_allow(su_contact_finder *finder, const double *x);
 
 /* Where a step began, x (n,3), copied; and what stands there of the vertex of a pair, ending near where that does:
@@ -59,7 +56,7 @@ su_status su_contact_find(su_contact_finder *finder, const double *y, const su_c
  * them, and that. */
 su_status su_contact_find_deep(su_contact_finder *finder, const double *y, su_contact_pair **pairs, int64_t *count,
                                su_error *err);
-su_status su_contact_allow(su_contact_finder *finder, int64_t count, su_contact_pair *pairs, su_error *err);
+void su_contact_allow(const su_contact_finder *finder, int64_t count, su_contact_pair *pairs);
 
 /* Triangle, barycentrics, normal and depth of pairs as they are at y (n,3), from where they were; depth 0: the vertex
  * has come out. What is allowed stays. So pairs can be led along while their number stands still, and what they exert
@@ -70,8 +67,10 @@ void su_contact_follow(const su_contact_body *body, const double *y, int64_t cou
  * where it ends at the vertex's own neighbourhood or on the outer side of the surface. Leaves stiffness and what is
  * allowed. */
 bool su_contact_way(const su_contact_body *body, const double *y, const double bary[4], su_contact_pair *pair);
-/* How long a pair's way is between the same places of the flesh in another shape x (n,3), m. */
-double su_contact_way_length(const su_contact_body *body, const double *x, const su_contact_pair *pair);
+/* How deep x (n,3), the rest shape, has the two places that a pair's way leads from and to, along the direction that it
+ * has now, m; 0 where they are apart there. Depth beyond it is what the flesh has moved: never more than |u_s| + |u_p|.
+ */
+double su_contact_allowed(const su_contact_body *body, const double *x, const su_contact_pair *pair);
 /* Are they of one vertex, with ways that end near each other? */
 bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b);
 

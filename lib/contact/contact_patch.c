@@ -74,15 +74,14 @@ static double coordinates(const double *y, const int32_t *tet, const double p[3]
 }
 
 /* From a tet towards the vertex, through the face that it is farthest beyond of those that lead to another one, and not
- * back. Tets that are related to the vertex hold nothing, nor do those that are inside out unless these count. */
-static bool walk(const su_contact_patch *patch, const double *y, int32_t vertex, bool inverted, int32_t *at,
-                 double bary[4])
+ * back. Tets that are inside out or related to the vertex hold nothing, as in su_contact_find. */
+static bool walk(const su_contact_patch *patch, const double *y, int32_t vertex, int32_t *at, double bary[4])
 {
     int32_t before = -1;
     for (int step = 0; step < WALK; step++) {
         const int32_t *tet = patch->body.tets + 4 * (int64_t)*at, *next = patch->neighbour + 4 * (int64_t)*at;
         double volume = coordinates(y, tet, y + 3 * (int64_t)vertex, bary);
-        bool inside = volume > 0 || (inverted && volume < 0);
+        bool inside = volume > 0;
         int way = -1;
         for (int i = 0; i < 4; i++) {
             bary[i] /= volume;
@@ -123,13 +122,6 @@ void su_contact_patch_look(const su_contact_patch *patch, const double *y, su_co
 {
     double bary[4];
     int32_t tet = pair->tet;
-    bool found = walk(patch, y, pair->vertex, false, &tet, bary) && find_way(patch, y, tet, bary, pair);
+    bool found = walk(patch, y, pair->vertex, &tet, bary) && find_way(patch, y, tet, bary, pair);
     if (!found || at_rim(patch, pair)) pair->depth = 0;
-}
-
-bool su_contact_patch_holds(const su_contact_patch *patch, const double *x, const su_contact_pair *pair)
-{
-    double bary[4];
-    int32_t tet = pair->tet;
-    return walk(patch, x, pair->vertex, true, &tet, bary);
 }

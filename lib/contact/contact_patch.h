@@ -30,9 +30,5 @@ void su_contact_patch_free(su_contact_patch *patch);
  * holds its vertex, or where its way ends at the rim of the patch, since the surface goes on there and nobody knows
  * where. */
 void su_contact_patch_look(const su_contact_patch *patch, const double *y, su_contact_pair *pair);
-/* Does a tet of the patch, also one that is inside out, hold the pair's vertex at x (n,3)? Looked for from pair->tet
- * on.
- */
-bool su_contact_patch_holds(const su_contact_patch *patch, const double *x, const su_contact_pair *pair);
 
 #endif

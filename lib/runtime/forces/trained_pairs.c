@@ -195,40 +195,15 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
-/* Pair i of a set, from where it was trained on. */
-static su_contact_pair trained_pair(const su_pair_sets *sets, int64_t set, int64_t i)
-{
-    return (su_contact_pair){.vertex = sets->pair_vertex[i],
-                             .triangle = sets->pair_triangle[i] - sets->triangle_start[set],
-                             .tet = sets->pair_tet[i] - sets->tet_start[set]};
-}
-
-/* Does flesh hold the vertex of pair i of a set in the rig's shape? A tet of the set, or what lies below the surface
- * that its way leads to: the vertex may be farther inside there than the set reaches. */
-static bool held_at_rest(const contact *c, int64_t set, int64_t i, const su_contact_pair *pair)
-{
-    const su_contact_patch *patch = c->patch + set;
-    su_contact_pair trained = trained_pair(c->sets, set, i), behind = *pair;
-    if (su_contact_patch_holds(patch, c->x, &trained)) return true;
-    su_contact_follow(&patch->body, c->x, 1, &behind);
-    return behind.depth > 0;
-}
-
-/* As su_contact_finder_allow, of pairs that touch: once a step it is asked whether the rig's shape holds the vertex,
- * and in each look how long the way that it takes there is. allowed: INFINITY where that was not asked yet, 0 where it
- * does not. */
 static void touch_all(contact *c)
 {
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t n = 0; n < c->count; n++) {
-        int64_t set = c->parts[n].set, first = c->sets->set_start[set];
-        const su_contact_patch *patch = c->patch + set;
-        for (int64_t k = 0; k < size_of(c, set); k++) {
-            su_contact_pair *pair = c->pairs + c->parts[n].first + k;
+        const su_contact_patch *patch = c->patch + c->parts[n].set;
+        su_contact_pair *pair = c->pairs + c->parts[n].first;
+        for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++, pair++) {
             su_contact_patch_look(patch, c->y, pair);
-            if (!(pair->depth > 0 && pair->allowed > 0)) continue;
-            bool held = isfinite(pair->allowed) || held_at_rest(c, set, first + k, pair);
-            pair->allowed = held ? su_contact_way_length(&patch->body, c->x, pair) : 0;
+            if (pair->depth > 0 && c->allow_overlap) pair->allowed = su_contact_allowed(&patch->body, c->x, pair);
         }
     }
 }
@@ -241,8 +216,9 @@ static void begin(contact *c, const part *of)
         int64_t i = sets->set_start[of->set] + k;
         su_contact_pair *pair = c->pairs + of->first + k;
         const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
-        *pair = trained_pair(sets, of->set, i);
-        pair->allowed = c->allow_overlap ? INFINITY : 0;
+        *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
+                                  .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set],
+                                  .tet = sets->pair_tet[i] - sets->tet_start[of->set]};
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
