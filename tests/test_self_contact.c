@@ -447,10 +447,27 @@ static void copies_that_overlap_keep_apart(void **unused)
     su_contact_finder_allow(finder, x);
     assert_int_equal(su_contact_find(finder, x, &pairs, &count, NULL), SU_OK);
     assert_true(su_contact_energy(count, pairs) == 0);
+
+    /* at any pose: turned as a whole they are as they were, pushed together by 0.1 they are resisted by that */
+    double *y = malloc(3 * (size_t)n * sizeof *y), deepest = 0;
+    su_contact_finder_allow(finder, NULL);
+    su_contact_finder_allow_copies(finder);
+    for (int push = 0; push < 2; push++) {
+        for (int64_t v = 0; v < n; v++) {
+            double out = x[3 * v] - (push && v >= one.n ? 0.1 : 0);
+            y[3 * v] = -0.8 * out + 0.6 * x[3 * v + 1], y[3 * v + 1] = -0.6 * out - 0.8 * x[3 * v + 1];
+            y[3 * v + 2] = x[3 * v + 2];
+        }
+        assert_int_equal(su_contact_find(finder, y, &pairs, &count, NULL), SU_OK);
+        assert_true(count > 10);
+        if (!push) assert_true(su_contact_energy(count, pairs) < 1e-24);
+    }
+    for (int64_t i = 0; i < count; i++) deepest = fmax(deepest, pairs[i].depth - pairs[i].allowed);
+    assert_true(fabs(deepest - 0.1) < 1e-9);
     su_contact_finder_free(finder);
     su_contact_body_free(&body);
     box_mesh_free(&one);
-    free(x), free(k), free(tets);
+    free(x), free(y), free(k), free(tets);
 }
 
 static void friction_keeps_both_momenta_and_is_a_gradient(void **unused)

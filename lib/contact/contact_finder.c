@@ -42,7 +42,7 @@ struct su_contact_finder {
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
     double *rest; /* (n,3) whose overlaps are allowed, where any are */
-    bool allow;
+    bool allow, allow_copies;
     earlier before;
     su_arena arena;
 };
@@ -306,6 +306,8 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
 
 /* ---- other shapes ---- */
 
+void su_contact_finder_allow_copies(su_contact_finder *f) { f->allow_copies = true; }
+
 void su_contact_finder_allow(su_contact_finder *f, const double *x)
 {
     f->allow = x != NULL;
@@ -349,7 +351,11 @@ su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pai
 
 void su_contact_allow(const su_contact_finder *f, int64_t count, su_contact_pair *pairs)
 {
-    for (int64_t k = 0; k < count && f->allow; k++) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
+    for (int64_t k = 0; k < count; k++) {
+        su_contact_pair copies = pairs[k];
+        if (f->allow) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
+        if (f->allow_copies) pairs[k].allowed = follow(f->body, f->body->neutral, &copies);
+    }
 }
 
 su_status su_contact_find_deep(su_contact_finder *f, const double *y, su_contact_pair **pairs, int64_t *count,
