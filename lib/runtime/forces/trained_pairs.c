@@ -141,6 +141,7 @@ static bool near(const contact *c, int64_t set)
     return true;
 }
 
+/* The vertices that the sets of c->parts read are asked about from here on. */
 static void want(contact *c)
 {
     int64_t count = c->sets->v;
@@ -332,7 +333,7 @@ static void release(void *self)
 
 /* ---- creation ---- */
 
-/* The vertices of `indices`, each once, behind what `lists` has of *count; mark (v): scratch, 0 and left so. */
+/* Adds the vertices of index (indices), each once, to `lists` from ends[1] on; mark (v): scratch, 0 and left so. */
 static void list_vertices(contact *c, int64_t indices, const int32_t *index, uint8_t *mark, int64_t ends[2])
 {
     for (int64_t k = 0; k < indices; k++) {
