@@ -45,19 +45,16 @@ static int list_around(const su_contact_body *body, const double *y, const doubl
     int count = 1;
     near[0] = from;
     for (int at = 0; at < count; at++)
-        for (int i = 0; i < 3; i++) {
-            int32_t v = body->surface[3 * (int64_t)near[at] + i];
-            for (int64_t j = body->around_start[v]; j < body->around_start[v + 1] && count < MOST_NEAR; j++) {
-                int32_t k = body->around[j];
-                const int32_t *c = body->surface + 3 * (int64_t)k;
-                double bary[3];
-                bool known = false;
-                for (int m = 0; m < count && !known; m++) known = near[m] == k;
-                if (known) continue;
-                double squared = su_closest_on_triangle(p, y + 3 * (int64_t)c[0], y + 3 * (int64_t)c[1],
-                                                        y + 3 * (int64_t)c[2], bary);
-                if (squared <= reach * reach) near[count++] = k;
-            }
+        for (int64_t j = body->beside_start[near[at]]; j < body->beside_start[near[at] + 1] && count < MOST_NEAR; j++) {
+            int32_t k = body->beside[j];
+            const int32_t *c = body->surface + 3 * (int64_t)k;
+            double bary[3];
+            bool known = false;
+            for (int m = 0; m < count && !known; m++) known = near[m] == k;
+            if (known) continue;
+            double squared =
+                su_closest_on_triangle(p, y + 3 * (int64_t)c[0], y + 3 * (int64_t)c[1], y + 3 * (int64_t)c[2], bary);
+            if (squared <= reach * reach) near[count++] = k;
         }
     return count;
 }

@@ -41,8 +41,8 @@ struct su_contact_finder {
     chunk *chunks;         /* (threads) */
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
-    double *rest; /* (n,3) whose overlaps are allowed, where any are */
-    bool allow, allow_copies;
+    enum { NOTHING, REST, COPIES } allow;
+    double *rest; /* (n,3) whose overlaps are allowed, where it is the rest shape's */
     earlier before;
     su_arena arena;
 };
@@ -151,17 +151,23 @@ static bool nearest_end(const su_contact_body *body, const double *y, su_contact
     return su_contact_behind(body, y, y + 3 * (int64_t)pair->vertex, pair->triangle, pair->bary);
 }
 
+/* From a pair's vertex to where its way ends, at x (n,3). */
+static void way_of(const su_contact_body *body, const double *x, const su_contact_pair *pair, double way[3])
+{
+    const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
+    for (int i = 0; i < 3; i++) {
+        way[i] = -x[3 * (int64_t)pair->vertex + i];
+        for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * x[3 * (int64_t)corner[j] + i];
+    }
+}
+
 /* Parts of itself that what is allowed may be off by rounding: at the rest shape nothing presses. */
 static const double ROUNDING = 1e-12;
 
 double su_contact_allowed(const su_contact_body *body, const double *x, const su_contact_pair *pair)
 {
-    const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double way[3];
-    for (int i = 0; i < 3; i++) {
-        way[i] = -x[3 * (int64_t)pair->vertex + i];
-        for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * x[3 * (int64_t)corner[j] + i];
-    }
+    way_of(body, x, pair, way);
     return su_larger(su_dot3(way, pair->normal), 0) * (1 + ROUNDING);
 }
 
@@ -170,13 +176,9 @@ static double follow(const su_contact_body *body, const double *y, su_contact_pa
 {
     pair->depth = 0;
     if (!(pair->held ? on_plane(body, y, pair) : nearest_end(body, y, pair))) return 0;
-    const double *p = y + 3 * (int64_t)pair->vertex;
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double way[3];
-    for (int i = 0; i < 3; i++) {
-        way[i] = -p[i];
-        for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * y[3 * (int64_t)corner[j] + i];
-    }
+    way_of(body, y, pair, way);
     double depth = su_norm3(way);
     if (!(depth > 0) || (pair->plane && !(outward(y, corner, way)))) return 0;
     for (int i = 0; i < 3; i++) pair->normal[i] = way[i] / depth;
@@ -306,11 +308,11 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
 
 /* ---- other shapes ---- */
 
-void su_contact_finder_allow_copies(su_contact_finder *f) { f->allow_copies = true; }
+void su_contact_finder_allow_copies(su_contact_finder *f) { f->allow = COPIES; }
 
 void su_contact_finder_allow(su_contact_finder *f, const double *x)
 {
-    f->allow = x != NULL;
+    f->allow = x ? REST : NOTHING;
     if (x) memcpy(f->rest, x, (size_t)(3 * f->body->n) * sizeof *x);
 }
 
@@ -352,9 +354,9 @@ su_status su_contact_find_start(su_contact_finder *f, const su_contact_pair *pai
 void su_contact_allow(const su_contact_finder *f, int64_t count, su_contact_pair *pairs)
 {
     for (int64_t k = 0; k < count; k++) {
-        su_contact_pair copies = pairs[k];
-        if (f->allow) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
-        if (f->allow_copies) pairs[k].allowed = follow(f->body, f->body->neutral, &copies);
+        su_contact_pair there = pairs[k];
+        if (f->allow == REST) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
+        if (f->allow == COPIES) pairs[k].allowed = follow(f->body, f->body->neutral, &there);
     }
 }
 

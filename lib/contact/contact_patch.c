@@ -29,9 +29,8 @@ static void find_rim(su_contact_patch *patch, uint8_t *rim)
         for (int i = 0; i < 3; i++) {
             int32_t p = body->surface[3 * t + (i + 1) % 3], q = body->surface[3 * t + (i + 2) % 3];
             bool shared = false;
-            for (int64_t j = body->around_start[p]; j < body->around_start[p + 1]; j++)
-                shared =
-                    shared || (body->around[j] != t && shares_edge(body->surface + 3 * (int64_t)body->around[j], p, q));
+            for (int64_t j = body->beside_start[t]; j < body->beside_start[t + 1]; j++)
+                shared = shared || shares_edge(body->surface + 3 * (int64_t)body->beside[j], p, q);
             if (!shared) patch->open[t] |= (uint8_t)(1 << i), rim[p] = rim[q] = 1;
         }
     for (int64_t t = 0; t < 3 * body->b; t++)

@@ -32,11 +32,8 @@ static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, in
     for (int ring = 1; ring <= t->plan->rings; ring++)
         for (int64_t f = 0; f < body->b; f++) {
             if (l->mark[f] != ring) continue;
-            for (int i = 0; i < 3; i++) {
-                int32_t v = body->surface[3 * f + i];
-                for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++)
-                    if (!l->mark[body->around[j]]) l->mark[body->around[j]] = (uint8_t)(ring + 1);
-            }
+            for (int64_t j = body->beside_start[f]; j < body->beside_start[f + 1]; j++)
+                if (!l->mark[body->beside[j]]) l->mark[body->beside[j]] = (uint8_t)(ring + 1);
         }
     for (int64_t f = 0; f < body->b; f++) {
         if (!l->mark[f]) continue;

@@ -179,7 +179,8 @@ static int sideways(const su_contact_body *body, const su_contact_pair *pair, co
     return size > 0;
 }
 
-/* The vertex's own block of the tangent is k (n n' + over sum t t'); the others are that by their shares. */
+/* The vertex's own block of the tangent is k (n n' + (1 - allowed / depth) sum t t'); the others are that by their
+ * shares. */
 static void respond(su_contact_points *p, const su_contact_pair *pair, const double *y, const double *x, double *out,
                     double *A)
 {
