@@ -9,7 +9,7 @@
 #   SOURCE_<shot> the sequence of this shot, where it is not SOURCE
 #   MODEL        a finished model, /elsewhere/fox.model.npz, with fox.tet.npz and fox.fit.npz beside it: shots are baked on it, and
 #                nothing that they could train is made again  (default: none, a model is made)
-#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc obj npy glb vat skin, and html, its report
+#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc usd obj npy glb vat skin, and html, its report
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)

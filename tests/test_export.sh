@@ -164,6 +164,9 @@ for format in abc usda usdc glb; do
     ok $? "$format: the same bytes again, with any number of threads"
 done
 
+export_ model.npz shot.anim.npz moving.sim.npz -o one.usd && cmp one.usd one.usdc >>log.txt && export_ model.npz shot.anim.npz moving.sim.npz --format usd -o other && [ "$(head -c 8 other)" = PXR-USDC ]
+ok $? ".usd is .usdc by another name"
+
 mkdir first second && export_ -j1 model.npz shot.anim.npz moving.sim.npz -o first/run.json --texture png &&
     export_ -j2 model.npz shot.anim.npz moving.sim.npz -o second/run.json --texture png && diff -r first second >>log.txt
 ok $? "textures: the same bytes again"

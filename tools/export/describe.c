@@ -337,7 +337,7 @@ su_status export_describe(su_tool *tool, job *j)
     bool skin = j->set.format == FORMAT_SKIN_NUMBER; /* thinks of units as textures do */
     su_cache_format format = skin ? SU_CACHE_VAT : su_cache_format_of(tool->output, (su_cache_format)j->set.format);
     if (j->set.space == SU_SPACE_OBJECT + 1) j->set.space = SU_SPACE_OBJECT; /* "local", the older word */
-    if ((j->set.over || j->set.asset) && format != SU_CACHE_USD && format != SU_CACHE_USDC)
+    if ((j->set.over || j->set.asset) && !su_cache_is_usd(format))
         return su_fail(&tool->err, SU_USAGE,
                        "only USD has layers of opinions: --over and --asset go with .usda and .usdc");
     if (j->set.over && (j->set.bind || j->set.what == WHAT_DISPLACEMENT))

@@ -18,7 +18,7 @@ enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 /* --format skin, behind the formats of caches: no cache of vertices, and no extension of its own. */
 #define FORMAT_SKIN "skin"
-enum { FORMAT_SKIN_NUMBER = SU_CACHE_USDC + 1 };
+enum { FORMAT_SKIN_NUMBER = SU_CACHE_USD_EITHER + 1 };
 
 typedef struct settings {
     int format, space, up, what, morphs, joints, texture, samples;

@@ -476,6 +476,7 @@ static const cache_kind kinds[] = {
     {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
     {".json", vat_create, vat_frame, vat_commit, vat_abandon},
     {".usdc", usdc_create, usdc_frame, usdc_commit, usdc_abandon},
+    {".usd", usdc_create, usdc_frame, usdc_commit, usdc_abandon},
 };
 
 su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
@@ -506,8 +507,9 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     if (format == SU_CACHE_AUTO)
         return su_fail(
             err, SU_USAGE,
-            "%s: end the name in .abc, .usda, .usdc, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
-    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD && format != SU_CACHE_USDC)
+            "%s: end the name in .abc, .usda, .usdc, .usd, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format",
+            path);
+    if (layout->samples && format != SU_CACHE_ABC && !su_cache_is_usd(format))
         return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
     w->kind = &kinds[format - SU_CACHE_ABC];

@@ -19,9 +19,15 @@ typedef enum su_cache_format {
     SU_CACHE_NPY, /* (frames,vertices,3) f32 */
     SU_CACHE_GLB, /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
     SU_CACHE_VAT, /* vertex-animation textures beside a .json that describes them */
-    SU_CACHE_USDC /* the same as .usda in binary */
+    SU_CACHE_USDC,      /* the same as .usda in binary */
+    SU_CACHE_USD_EITHER /* .usd, which may hold both: as .usdc */
 } su_cache_format;
-#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat|usdc"
+#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat|usdc|usd"
+
+static inline bool su_cache_is_usd(su_cache_format format)
+{
+    return format == SU_CACHE_USD || format == SU_CACHE_USDC || format == SU_CACHE_USD_EITHER;
+}
 
 typedef struct su_cache_writer su_cache_writer;
 
