@@ -218,6 +218,8 @@ static void report(su_tool *tool, const settings *set, const job *j)
         su_stats_number(tool, "force_error_unfitted", j->training.linear_error.before);
         su_stats_number(tool, "force_error", j->training.linear_error.after);
     }
+    if (json_object_get(j->training.model.file.meta, "contact_softness"))
+        su_stats_number(tool, "contact_softness", su_model_contact_softness(&j->training.model));
     su_stats_stage(tool, "vertex_rows", vertices->seconds_rows);
     su_stats_stage(tool, "rows", tets->seconds_rows);
     su_stats_stage(tool, "tets", tets->seconds_choice);
