@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -68,7 +68,7 @@ class Rig:
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = self.bound_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
-        self.sparse = kind in ("fbx-sparse", "fbx-cubic", "fbx-held")      # a key every four frames
+        self.sparse = kind in ("fbx-sparse", "fbx-cubic", "fbx-text-cubic", "fbx-held")      # a key every four frames
         self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node, before what clusters bind
         if self.geometric:
             self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
@@ -98,7 +98,7 @@ class Rig:
         self.stretch = {"hip": 1 + np.c_[.02 * f, .05 * f, -.01 * f], "knee": 1 + np.c_[-.02 * f, .03 * f, .04 * f]} if self.inherit is not None else {}
         self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
         self.slope = {}       # of the angle about z, in a second, where keys say theirs
-        if kind == "fbx-cubic":       # which tangents at sparse keys give back
+        if kind in ("fbx-cubic", "fbx-text-cubic"):       # which tangents at sparse keys give back
             self.angle["knee"] = np.c_[0 * f, 0 * f, -30. + 12. * f - 1.5 * f ** 2 + .07 * f ** 3]
             self.slope["knee"] = FPS * (12. - 3. * f + .21 * f ** 2)
         if kind == "fbx-held":        # up to the next key
@@ -296,7 +296,7 @@ def fbx_tree(rig):
                     slopes = [rig.slope["knee"][f] for f in frames]
                     flags, uses = [0x408] * len(frames), [1] * len(frames)
                     tangents = np.array([(a, b, 0, 0) for a, b in zip(slopes, slopes[1:] + [0])], np.float32).ravel()
-                if rig.kind == "fbx-cubic" and b == 0 and what == "R" and i == 1:      # a straight line by tangents of unequal lengths
+                if rig.slope and b == 0 and what == "R" and i == 1:      # a straight line by tangents of unequal lengths
                     flags = [0x3000408]
                     tangents = np.array([4 * FPS, 4 * FPS, np.array(2000 << 16 | 5000, np.uint32).view(np.float32), 0], np.float32)
                 objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
@@ -331,7 +331,7 @@ def fbx_text(nodes, depth=0):
     pad = "\t" * depth
     for name, properties, children in nodes:
         if len(properties) == 1 and isinstance(properties[0], np.ndarray):
-            v = properties[0]
+            v = properties[0].view(np.int32) if name == "KeyAttrDataFloat" else properties[0]      # of which text has the bits
             out += "%s%s: *%d {\n%s\ta: %s\n%s}\n" % (pad, name, len(v), pad, ",".join("%.17g" % x if v.dtype.kind == "f" else "%d" % x for x in v), pad)
             continue
         words = ['"%s"' % p if isinstance(p, str) else "%.17g" % p if isinstance(p, float) else str(int(p)) for p in properties]

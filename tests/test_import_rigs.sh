@@ -7,7 +7,7 @@ cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points
 need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-sparse fbx-cubic fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes usd-shapes-between; do
+for kind in fbx-sparse fbx-cubic fbx-text-cubic fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes usd-shapes-between; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     usd*) file=$kind.usda clip=bend ;;
@@ -376,8 +376,17 @@ ok $? "two clips that move one joint do not"
 "$python" "$here/make_gltf.py" light light.gltf && supple import light.gltf --clip turn --progress none -o light.npz 2>log.txt &&
     grep -q "weights of 28 vertices did not sum to 1 and were normalized" log.txt && "$python" "$here/reference_gltf.py" light.gltf 0 light.npz
 ok $? "weights that sum to 0.8 are normalized, with a word"
-"$python" "$here/rig_files.py" write fbx-cubic cubic.fbx && supple import cubic.fbx --clip bend --progress none -o x.npz 2>log.txt && ! grep -q "frames apart" log.txt
-ok $? "curves of a binary FBX between keys farther apart than frames are followed"
+for kind in fbx-cubic fbx-text-cubic; do
+    "$python" "$here/rig_files.py" write $kind cubic.fbx && supple import cubic.fbx --clip bend --progress none -o $kind.npz 2>log.txt && ! grep -q "frames apart" log.txt
+    ok $? "$kind: curves between keys farther apart than frames are followed"
+done
+cmp_points fbx-cubic.npz fbx-text-cubic.npz
+ok $? "what text says is what binary says"
+# A comment, a word, numbers that are none, and a picture, which is left out.
+sed 's/^Objects:.*/&\n\tVideo: 99, "Video::a, b: c", "Clip" {\n\t\t; "of a jacket: {\n\t\tShading: T\n\t\tCropping: 0,0, -1.#IND,1.#INF\n\t\tContent: ,\n\t\t"iVBORw0KGgo="\n\t}/' fbx-text.fbx >odd.fbx
+cmp -s odd.fbx fbx-text.fbx && echo "# the file did not change"
+supple import odd.fbx --clip bend --progress none -o x.npz 2>log.txt && cmp_points x.npz fbx-text.npz
+ok $? "text FBX with comments, words and pictures"
 # TimeMode 6 is 30 fps, 3 is 60, 13 is 24/1.001; a custom rate is one of mode 14 alone. Keys stand at 24 a second.
 for each in 6:30 14:48 11:24; do
     sed 's/"TimeMode", "enum", "", "", 11/"TimeMode", "enum", "", "", '${each%:*}' \n\t\tP: "CustomFrameRate", "double", "Number", "", 48/' fbx-text.fbx >rate.fbx

@@ -241,8 +241,8 @@ static const su_option options[] = {
      .target = &j.set.format,
      .argument = "FORMAT",
      .choices = SU_CACHE_FORMATS "|" FORMAT_SKIN,
-     .help = "By the name's extension (auto, default), or this: abc Alembic, usda, usdc, usd (binary), pc2, mdd, obj (numbered "
-             "files: "
+     .help = "By the name's extension (auto, default), or this: abc Alembic, usda, usdc, usd (binary), pc2, mdd, "
+             "obj (numbered files: "
              "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat "
              "(.json: "
              "vertex-animation textures for games, their description and their mesh); skin (.json: skinning modes for "

@@ -19,7 +19,7 @@ typedef struct su_control_mesh {
 void su_control_points_match(su_scene *scene, const su_control_mesh *mesh);
 
 /* Do so for all meshes of a file; whatever is not understood is passed over. */
-void su_fbx_control_points(const char *path, su_scene *scene); /* binary and text */
+void su_fbx_control_points(const char *path, su_scene *scene);
 /* Joints of skins, too, where a mesh has the name of one. */
 void su_collada_control_points(const char *path, su_scene *scene);
 
@@ -50,5 +50,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene);
 
 /* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */
 char *su_control_points_text(const char *path, su_scene *scene, size_t *size);
+/* That of an FBX, of text the binary one that says the same (fbx_text.h). */
+char *su_fbx_file(const char *path, su_scene *scene, size_t *size);
 
 #endif

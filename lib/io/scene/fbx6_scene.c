@@ -362,7 +362,7 @@ int su_fbx6_scene(const char *path, su_scene *scene, char *message, size_t messa
 {
     builder b = {.arena = &scene->arena, .out = scene};
     size_t size;
-    const char *data = su_control_points_text(path, scene, &size);
+    const char *data = su_fbx_file(path, scene, &size);
     const su_fbx6_node *file = data ? su_fbx6_read(data, size, &scene->arena) : NULL;
     const su_fbx6_node *objects = su_fbx6_find(file, "Objects"), *connections = su_fbx6_find(file, "Connections");
     int failed = 2;

@@ -10,7 +10,6 @@ enum { DEEPEST = 32 };
 
 typedef struct reader {
     su_arena *arena;
-    const char *at;       /* of text */
     su_fbx6_value *value; /* of the node that is read */
     int64_t values, room;
     bool broken;
@@ -44,89 +43,6 @@ static su_fbx6_node *finish(reader *r, const char *name, size_t length)
     r->values = 0;
     return node;
 }
-
-/* ---- text ---- */
-
-static void skip_blanks(reader *r)
-{
-    for (;;) {
-        r->at += strspn(r->at, " \t\r\n");
-        if (*r->at != ';') return;
-        r->at += strcspn(r->at, "\n");
-    }
-}
-
-static size_t word_length(const char *at)
-{
-    size_t length = 0;
-    while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
-    return length;
-}
-
-/* One value; false: there is none here. */
-static bool read_value(reader *r)
-{
-    su_fbx6_value value = {0};
-    char *end = NULL;
-    skip_blanks(r);
-    if (*r->at == '"') {
-        size_t length = strcspn(r->at + 1, "\"");
-        if (r->at[length + 1] != '"') return !(r->broken = true);
-        value.text = keep(r, r->at + 1, length);
-        r->at += length + 2;
-    } else if (isalpha((unsigned char)*r->at)) {
-        size_t length = word_length(r->at);
-        if (r->at[length] == ':') return false; /* the next node */
-        value.text = keep(r, r->at, length);
-        r->at += length;
-    } else {
-        value.number = strtod(r->at, &end);
-        if (end == r->at) return false;
-        r->at = end + strcspn(end, ",} \t\r\n"); /* 1.#IND */
-    }
-    su_fbx6_value *out = add_value(r);
-    if (!out || (!value.text && !end)) return !(r->broken = true);
-    *out = value;
-    return true;
-}
-
-static su_fbx6_node *read_text(reader *r, int depth)
-{
-    su_fbx6_node *first = NULL, **last = &first;
-    if (depth > DEEPEST) r->broken = true;
-    for (;;) {
-        skip_blanks(r);
-        if (r->broken || !*r->at || *r->at == '}') return first;
-        const char *name = r->at;
-        size_t length = word_length(name);
-        if (length == 0 || name[length] != ':') {
-            r->broken = true;
-            return first;
-        }
-        r->at += length + 1;
-        while (read_value(r)) {
-            skip_blanks(r);
-            if (*r->at != ',') break;
-            r->at++;
-        }
-        su_fbx6_node *node = r->broken ? NULL : finish(r, name, length);
-        if (!node) {
-            r->broken = true;
-            return first;
-        }
-        *last = node, last = &node->next;
-        skip_blanks(r);
-        if (*r->at != '{') continue;
-        r->at++;
-        node->child = read_text(r, depth + 1);
-        if (*r->at == '}')
-            r->at++;
-        else
-            r->broken = true;
-    }
-}
-
-/* ---- binary ---- */
 
 /* "name\0\1Class" stands for Class::name. */
 static const char *keep_string(reader *r, const char *text, size_t length)
@@ -177,8 +93,6 @@ static su_fbx6_node *read_records(reader *r, const su_fbx_reader *file, size_t a
     return first;
 }
 
-/* ---- both ---- */
-
 bool su_fbx6_is(const char *data, size_t size)
 {
     enum { VERSION = 23, OLDEST = 6000, NEXT = 7000 };
@@ -195,15 +109,9 @@ bool su_fbx6_is(const char *data, size_t size)
 const su_fbx6_node *su_fbx6_read(const char *data, size_t size, su_arena *arena)
 {
     enum { FIRST_RECORD = 27 };
-    reader r = {.arena = arena, .at = data};
-    su_fbx6_node *top;
-    if (su_fbx_is_binary(data, size)) {
-        su_fbx_reader file = su_fbx_read_binary(data, size, arena);
-        top = read_records(&r, &file, FIRST_RECORD, size, 0);
-    } else {
-        top = read_text(&r, 0);
-        if (*r.at) r.broken = true;
-    }
+    reader r = {.arena = arena};
+    su_fbx_reader file = su_fbx_read_binary(data, size, arena);
+    su_fbx6_node *top = read_records(&r, &file, FIRST_RECORD, size, 0);
     return r.broken ? NULL : top;
 }
 

@@ -1,4 +1,4 @@
-/* FBX before version 7 (Blender up to 2.7, programs up to 2010), text and binary, as a tree. Internal to lib/io. */
+/* FBX before version 7 (Blender up to 2.7, programs up to 2010) as a tree. Internal to lib/io. */
 #ifndef SU_IO_FBX6_TREE_H
 #define SU_IO_FBX6_TREE_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct su_fbx6_value {
-    const char *text; /* of strings, names ("Model::hip", in binary files, too) and words; NULL: a number */
+    const char *text; /* of strings, names ("Model::hip", as text has them) and words; NULL: a number */
     double number;
 } su_fbx6_value;
 
@@ -24,7 +24,7 @@ typedef struct su_fbx6_node {
 /* Is a file that begins so, with a 0 behind `size`, FBX of a version from 6.0 to below 7.0? */
 bool su_fbx6_is(const char *data, size_t size);
 
-/* The top level of a file, which ends with a 0 behind its size; all from the arena. NULL where it is broken or memory
+/* The top level of a binary file (fbx_text.h makes it of text); all from the arena. NULL where it is broken or memory
  * is short (arena->failed). */
 const su_fbx6_node *su_fbx6_read(const char *data, size_t size, su_arena *arena);
 

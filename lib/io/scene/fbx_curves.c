@@ -321,7 +321,6 @@ static void copy_records(copy *c, size_t at, size_t end, int depth)
 
 char *su_fbx_sample_curves(char *data, size_t *size, su_arena *arena)
 {
-    if (!su_fbx_is_binary(data, *size)) return data;
     su_fbx_reader r = su_fbx_read_binary(data, *size, arena);
     curves c = {.reader = &r, .arena = arena, .step = SU_FBX_TICKS / USUAL_RATE};
     su_fbx_record top, object;

@@ -12,8 +12,8 @@
 double su_fbx_rate(double mode, double custom);
 
 /* A binary FBX with a key a frame where its own lie farther apart and something moves between them, in its bytes anew,
- * from the arena: *size is theirs. The data itself where there is nothing to do, where it is not binary or broken; NULL
- * where there is no memory. */
+ * from the arena: *size is theirs. The data itself where there is nothing to do or it is broken; NULL where there is no
+ * memory. */
 char *su_fbx_sample_curves(char *data, size_t *size, su_arena *arena);
 
 #endif

@@ -78,7 +78,7 @@ static int32_t skinning_named(const char *name, size_t length)
     return su_fbx_key_is(name, length, "Blend") ? SU_SCENE_MIXED : SU_SCENE_LINEAR;
 }
 
-/* ---- binary ---- */
+/* ---- the file ---- */
 
 static double number(su_fbx_property p)
 {
@@ -91,7 +91,7 @@ static double number(su_fbx_property p)
     return (double)su_fbx_whole(p);
 }
 
-static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *rec, listing *l)
+static void read_object(const su_fbx_reader *r, const su_fbx_record *rec, listing *l)
 {
     su_fbx_property name = su_fbx_property_at(r, rec, 1), kind = su_fbx_property_at(r, rec, 2);
     int64_t id = su_fbx_whole(su_fbx_property_at(r, rec, 0));
@@ -123,7 +123,7 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *rec,
 }
 
 /* Definitions: the type ObjectType "Model" has a PropertyTemplate with Properties70. */
-static void read_binary_template(const su_fbx_reader *r, const su_fbx_record *type, listing *l)
+static void read_template(const su_fbx_reader *r, const su_fbx_record *type, listing *l)
 {
     su_fbx_record form, table, row;
     if (!su_fbx_is_named(type, "ObjectType") || !su_fbx_text_is(su_fbx_property_at(r, type, 0), "Model")) return;
@@ -136,76 +136,21 @@ static void read_binary_template(const su_fbx_reader *r, const su_fbx_record *ty
         }
 }
 
-static void read_binary(const char *data, size_t size, listing *l)
+static void read_file(const char *data, size_t size, listing *l)
 {
     su_fbx_reader r = su_fbx_read_binary(data, size, l->arena);
     su_fbx_record top, inner;
     for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
         for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
-            if (su_fbx_is_named(&top, "Definitions")) read_binary_template(&r, &inner, l);
-            if (su_fbx_is_named(&top, "Objects")) read_binary_object(&r, &inner, l);
+            if (su_fbx_is_named(&top, "Definitions")) read_template(&r, &inner, l);
+            if (su_fbx_is_named(&top, "Objects")) read_object(&r, &inner, l);
             if (su_fbx_is_named(&top, "Connections") && su_fbx_text_is(su_fbx_property_at(&r, &inner, 0), "OO"))
                 add_link(l, su_fbx_whole(su_fbx_property_at(&r, &inner, 1)),
                          su_fbx_whole(su_fbx_property_at(&r, &inner, 2)));
         }
 }
 
-/* ---- text ---- */
-
-/* Model: 12345, "Model::NAME", "LimbNode" */
-static void read_text_object(const char *key, size_t length, const char *at, listing *l)
-{
-    static const char prefix[] = "Model::";
-    size_t name_length = 0, kind_length = 0;
-    const char *name = su_fbx_string_in_line(at, &name_length);
-    const char *kind = name ? su_fbx_string_in_line(name + name_length + 1, &kind_length) : NULL;
-    int64_t id = strtoll(at, NULL, 10);
-    if (!kind) return;
-    if (su_fbx_key_is(key, length, "Deformer")) add_object(l, id, deformer_kind(kind, kind_length));
-    if (su_fbx_key_is(key, length, "Geometry")) add_object(l, id, GEOMETRY);
-    object *made = su_fbx_key_is(key, length, "Model") ? add_object(l, id, MODEL) : NULL;
-    size_t skip = strncmp(name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
-    if (made) made->name = name + skip, made->length = name_length - skip;
-}
-
-static void read_text(const char *text, listing *l)
-{
-    const char *key;
-    size_t length, name_length;
-    bool model_type = false; /* among the definitions of models */
-    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
-        object *last = l->objects ? &l->object[l->objects - 1] : NULL;
-        const char *value = at + strspn(at, " \t");
-        if (su_fbx_key_is(key, length, "ObjectType")) model_type = strncmp(value, "\"Model\"", 7) == 0;
-        if (su_fbx_key_is(key, length, "P") && model_type && !last) {
-            const char *name = su_fbx_string_in_line(at, &name_length), *end = name ? name + strcspn(name, "\n") : NULL;
-            while (end && end[-1] != ',' && end > name) end--;
-            if (name && su_fbx_key_is(name, name_length, "InheritType")) l->inherit = (int32_t)strtol(end, NULL, 10);
-        }
-        if (su_fbx_key_is(key, length, "C") && strncmp(value, "\"OO\"", 4) == 0) {
-            char *end;
-            int64_t child = strtoll(value + 4 + strspn(value + 4, ", \t"), &end, 10);
-            add_link(l, child, strtoll(end + strspn(end, ", \t"), NULL, 10));
-        }
-        read_text_object(key, length, at, l);
-        if (last && last->kind == GEOMETRY && su_fbx_key_is(key, length, "Indexes")) /* only shapes have them */
-            last->point = su_fbx_text_array(at, l->arena, true, &last->points);
-        if (last && last->kind == SKIN && su_fbx_key_is(key, length, "SkinningType")) {
-            const char *name = su_fbx_string_in_line(at, &name_length);
-            if (name) last->skinning = skinning_named(name, name_length);
-        }
-        if (!last || (last->kind != CLUSTER && last->kind != CHANNEL)) continue;
-        if (su_fbx_key_is(key, length, "DeformPercent")) last->percent = strtod(value, NULL);
-        if (su_fbx_key_is(key, length, "FullWeights"))
-            last->full = su_fbx_text_array(at, l->arena, false, &last->fulls);
-        if (su_fbx_key_is(key, length, "Transform"))
-            last->transform = su_fbx_text_array(at, l->arena, false, &last->numbers);
-        if (su_fbx_key_is(key, length, "TransformLink"))
-            last->link = su_fbx_text_array(at, l->arena, false, &last->link_numbers);
-    }
-}
-
-/* ---- both ---- */
+/* ---- what hangs on what ---- */
 
 static int compare_links(const void *a, const void *b)
 {
@@ -340,10 +285,7 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
     listing l = {.arena = arena, .inherit = -1};
     int64_t count = 0, room = 0;
     *meshes = NULL;
-    if (su_fbx_is_binary(data, size))
-        read_binary(data, size, &l);
-    else
-        read_text(data, &l);
+    read_file(data, size, &l);
     *inherit = l.inherit;
     if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
     if (l.objects > 1) su_sort(l.object, (size_t)l.objects, sizeof *l.object, compare_objects);

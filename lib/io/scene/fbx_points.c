@@ -1,10 +1,9 @@
 #include "core/order.h"
 #include "io/scene/control_points.h"
 #include "io/scene/fbx_records.h"
+#include "io/scene/fbx_text.h"
 
-#include <ctype.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool read_geometry(const su_fbx_reader *r, const su_fbx_record *parent, su_control_mesh *out)
@@ -20,27 +19,6 @@ static bool read_geometry(const su_fbx_reader *r, const su_fbx_record *parent, s
     }
     out->points = numbers / 3;
     return out->position && out->corner && out->points > 0 && out->corners > 0;
-}
-
-/* ---- text ---- */
-
-static void read_text(const char *text, su_scene *scene)
-{
-    su_control_mesh mesh = {0};
-    const char *key;
-    size_t length;
-    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
-        int64_t numbers = 0;
-        if (su_fbx_key_is(key, length, "Geometry")) mesh = (su_control_mesh){0};
-        if (su_fbx_key_is(key, length, "Vertices")) {
-            mesh.position = su_fbx_text_array(at, &scene->arena, false, &numbers);
-            mesh.points = numbers / 3;
-        }
-        if (!su_fbx_key_is(key, length, "PolygonVertexIndex")) continue;
-        mesh.corner = su_fbx_text_array(at, &scene->arena, true, &mesh.corners);
-        if (mesh.position && mesh.corner) su_control_points_match(scene, &mesh);
-        mesh = (su_control_mesh){0};
-    }
 }
 
 /* ---- names of models ---- */
@@ -63,22 +41,8 @@ static void add_model(model_list *list, char *name, size_t length)
     list->item[list->count++] = (su_fbx_name){.place = name, .length = length};
 }
 
-/* Model: 12345, "Model::NAME", "LimbNode" */
-static void list_text_models(char *text, model_list *list)
-{
-    const char *key;
-    size_t length;
-    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
-        if (!su_fbx_key_is(key, length, "Model")) continue;
-        const char *quote = at + strspn(at, " \t0123456789,");
-        if (strncmp(quote, "\"Model::", 8) != 0) continue;
-        size_t name = strcspn(quote + 8, "\"\n");
-        if (quote[8 + name] == '"') add_model(list, text + (quote + 8 - text), name);
-    }
-}
-
 /* The properties of a Model are its number (L, 8 bytes), "NAME\0\1Model" (S, length in 4 bytes) and its class. */
-static void list_binary_models(unsigned char *data, size_t size, model_list *list)
+static void list_models(unsigned char *data, size_t size, model_list *list)
 {
     enum { NUMBER = 9, HEAD = 5, ENDING = 7 };
     su_fbx_reader r = su_fbx_read_binary((const char *)data, size, list->arena);
@@ -136,10 +100,7 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
 {
     model_list list = {.arena = arena};
     int64_t changed = 0, number = 0;
-    if (su_fbx_is_binary(data, size))
-        list_binary_models((unsigned char *)data, size, &list);
-    else
-        list_text_models(data, &list);
+    list_models((unsigned char *)data, size, &list);
     if (list.count > 1) su_sort(list.item, (size_t)list.count, sizeof *list.item, compare_models);
     su_fbx_name *out = su_arena_alloc(arena, list.count, sizeof *out);
     for (int64_t i = 0; out && i < list.count; i++)
@@ -158,21 +119,9 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
 
 /* ---- links ---- */
 
-/* C: "PO",child, "property",parent. */
 int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena)
 {
     int64_t dropped = 0;
-    if (!su_fbx_is_binary(data, size)) {
-        const char *key;
-        size_t length;
-        for (const char *at = data; (at = su_fbx_next_key(at, &key, &length));) {
-            const char *kind = at + strspn(at, " \t");
-            if (!su_fbx_key_is(key, length, "C") || strncmp(kind, "\"PO\"", 4) != 0) continue;
-            data[kind + 2 - data] = 'P';
-            dropped++;
-        }
-        return dropped;
-    }
     static const char kind[] = "S\2\0\0\0PO";
     su_fbx_reader r = su_fbx_read_binary(data, size, arena);
     su_fbx_record top, inner;
@@ -189,19 +138,21 @@ int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena)
     return dropped;
 }
 
-/* ---- both ---- */
+/* ---- the file ---- */
+
+char *su_fbx_file(const char *path, su_scene *scene, size_t *size)
+{
+    char *data = su_control_points_text(path, scene, size);
+    return data ? su_fbx_binary(data, size, &scene->arena) : NULL;
+}
 
 void su_fbx_control_points(const char *path, su_scene *scene)
 {
     su_fbx_record objects, object;
     size_t size;
-    const char *text = su_control_points_text(path, scene, &size);
-    if (!text) return;
-    if (!su_fbx_is_binary(text, size)) {
-        read_text(text, scene);
-        return;
-    }
-    su_fbx_reader r = su_fbx_read_binary(text, size, &scene->arena);
+    const char *data = su_fbx_file(path, scene, &size);
+    if (!data) return;
+    su_fbx_reader r = su_fbx_read_binary(data, size, &scene->arena);
     for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &objects); at = objects.end) {
         if (!su_fbx_is_named(&objects, "Objects")) continue;
         for (size_t inner = objects.children; su_fbx_open_record(&r, inner, objects.end, &object); inner = object.end) {

@@ -1,6 +1,5 @@
 #include "io/scene/fbx_records.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -151,68 +150,7 @@ bool su_fbx_text_is(su_fbx_property p, const char *text)
     return p.type == 'S' && p.length == strlen(text) && memcmp(p.data, text, p.length) == 0;
 }
 
-/* ---- text ---- */
-
-const char *su_fbx_next_key(const char *at, const char **key, size_t *length)
-{
-    while (*at) {
-        if (*at == '"') {
-            at = strchr(at + 1, '"');
-            if (!at) return NULL;
-            at++;
-        } else if (*at == ';') {
-            at += strcspn(at, "\n");
-        } else if (isalpha((unsigned char)*at)) {
-            *key = at;
-            while (isalnum((unsigned char)*at) || *at == '_') at++;
-            *length = (size_t)(at - *key);
-            if (*at == ':') return at + 1;
-        } else {
-            at++;
-        }
-    }
-    return NULL;
-}
-
 bool su_fbx_key_is(const char *key, size_t length, const char *name)
 {
     return strlen(name) == length && memcmp(key, name, length) == 0;
-}
-
-const char *su_fbx_string_in_line(const char *at, size_t *length)
-{
-    const char *start = at + strcspn(at, "\"\n");
-    if (*start != '"') return NULL;
-    *length = strcspn(++start, "\"\n");
-    return start[*length] == '"' ? start : NULL;
-}
-
-void *su_fbx_text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
-{
-    char *end;
-    at += strspn(at, " \t");
-    if (*at != '*') return NULL;
-    long long announced = strtoll(at + 1, &end, 10);
-    at = end + strspn(end, " \t\r\n");
-    if (*at++ != '{') return NULL;
-    at += strspn(at, " \t\r\n");
-    if (strncmp(at, "a:", 2) != 0) return NULL;
-    at += 2;
-    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL; /* a digit each, at least */
-    double *number = whole ? NULL : su_arena_alloc(arena, announced, sizeof *number);
-    int32_t *index = whole ? su_arena_alloc(arena, announced, sizeof *index) : NULL;
-    for (long long k = 0; k < announced; k++) {
-        if (!number && !index) return NULL;
-        if (whole) {
-            long value = strtol(at, &end, 10);
-            if (value < INT32_MIN || value > INT32_MAX) return NULL;
-            index[k] = (int32_t)value;
-        } else {
-            number[k] = strtod(at, &end);
-        }
-        if (end == at) return NULL;
-        at = end + strspn(end, " \t\r\n,");
-    }
-    *count = announced;
-    return whole ? (void *)index : (void *)number;
 }

@@ -1,4 +1,4 @@
-/* The bytes of FBX, binary and text, below any meaning. Internal to lib/io. */
+/* The bytes of binary FBX, below any meaning. Internal to lib/io. */
 #ifndef SU_IO_FBX_RECORDS_H
 #define SU_IO_FBX_RECORDS_H
 
@@ -55,12 +55,7 @@ su_fbx_property su_fbx_property_at(const su_fbx_reader *reader, const su_fbx_rec
 int64_t su_fbx_whole(su_fbx_property property); /* of type L or I, else 0 */
 bool su_fbx_text_is(su_fbx_property property, const char *text);
 
-/* Text: behind the next "key:" that stands alone; NULL at the end. Strings and comments are passed over. */
-const char *su_fbx_next_key(const char *at, const char **key, size_t *length);
+/* Is a name that no 0 ends this one? */
 bool su_fbx_key_is(const char *key, size_t length, const char *name);
-/* The first string behind `at` in its line; NULL: there is none. */
-const char *su_fbx_string_in_line(const char *at, size_t *length);
-/* The numbers of "*N { a: x,y,... }", over any number of lines: as doubles or as 32-bit integers. */
-void *su_fbx_text_array(const char *at, su_arena *arena, bool whole, int64_t *count);
 
 #endif

@@ -2,7 +2,6 @@
 #include "io/scene/control_points.h"
 #include "io/scene/fbx_records.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,10 +68,10 @@ static void add_link(listing *l, int64_t child, int64_t parent, const char *prop
     more[l->links++] = (link){child, parent, moves};
 }
 
-/* ---- binary ---- */
+/* ---- the file ---- */
 
 /* Properties70: P "LocalStart", "KTime", "Time", "", ticks */
-static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *object, stack *out)
+static void read_range(const su_fbx_reader *r, const su_fbx_record *object, stack *out)
 {
     su_fbx_record table, row;
     for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &table); at = table.end) {
@@ -87,7 +86,7 @@ static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *objec
     }
 }
 
-static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *object, listing *l)
+static void read_object(const su_fbx_reader *r, const su_fbx_record *object, listing *l)
 {
     su_fbx_record child;
     int64_t id = su_fbx_whole(su_fbx_property_at(r, object, 0));
@@ -97,7 +96,7 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *obje
         if (name.type != 'S') return;
         stack *made =
             add_stack(l, id, (const char *)name.data, end ? (size_t)(end - (const char *)name.data) : name.length);
-        if (made) read_binary_range(r, object, made);
+        if (made) read_range(r, object, made);
     }
     if (!su_fbx_is_named(object, "AnimationCurve")) return;
     for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &child); at = child.end) {
@@ -109,13 +108,13 @@ static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *obje
     }
 }
 
-static void read_binary(const char *data, size_t size, listing *l)
+static void read_file(const char *data, size_t size, listing *l)
 {
     su_fbx_reader r = su_fbx_read_binary(data, size, l->arena);
     su_fbx_record top, inner;
     for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
         for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
-            if (su_fbx_is_named(&top, "Objects")) read_binary_object(&r, &inner, l);
+            if (su_fbx_is_named(&top, "Objects")) read_object(&r, &inner, l);
             if (!su_fbx_is_named(&top, "Connections") || !su_fbx_is_named(&inner, "C")) continue;
             su_fbx_property name = su_fbx_property_at(&r, &inner, 3);
             add_link(l, su_fbx_whole(su_fbx_property_at(&r, &inner, 1)),
@@ -124,64 +123,7 @@ static void read_binary(const char *data, size_t size, listing *l)
         }
 }
 
-/* ---- text ---- */
-
-/* C: "OP",child,parent, "property" */
-static void read_text_link(const char *at, listing *l)
-{
-    size_t length = 0;
-    char *end;
-    const char *kind = su_fbx_string_in_line(at, &length);
-    if (!kind) return;
-    at = kind + length + 1;
-    int64_t child = strtoll(at + strspn(at, ", \t"), &end, 10), parent = strtoll(end + strspn(end, ", \t"), &end, 10);
-    const char *name = su_fbx_string_in_line(end, &length);
-    add_link(l, child, parent, name, name ? length : 0);
-}
-
-/* P: "LocalStart", "KTime", "Time", "",ticks */
-static void read_text_range(const char *text, const char *at, stack *out)
-{
-    size_t length = 0;
-    const char *name = su_fbx_string_in_line(at, &length);
-    if (!name) return;
-    bool start = su_fbx_key_is(name, length, "LocalStart"), stop = su_fbx_key_is(name, length, "LocalStop");
-    if (!start && !stop) return;
-    const char *line = name + strcspn(name, "\n"), *number = line;
-    while (number > name && number[-1] != ',') number--;
-    int64_t ticks = strtoll(number, NULL, 10);
-    *(start ? &out->start : &out->stop) = ticks;
-    *(start ? &out->start_at : &out->stop_at) = (size_t)(number - text);
-}
-
-static void read_text(const char *text, listing *l)
-{
-    static const char prefix[] = "AnimStack::";
-    const char *key;
-    size_t length, name_length = 0;
-    stack *open = NULL; /* whose properties come */
-    int64_t id = 0;     /* of the curve whose keys come */
-    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
-        if (su_fbx_key_is(key, length, "P") && open) read_text_range(text, at, open);
-        if (su_fbx_key_is(key, length, "C")) read_text_link(at, l);
-        if (su_fbx_key_is(key, length, "KeyTime") && id) {
-            const char *first = strstr(at, "a:"), *end = first ? first + strcspn(first, "}") : NULL, *last = end;
-            while (last && last > first + 2 && last[-1] != ',') last--;
-            if (first) add_curve(l, id, strtoll(first + 2, NULL, 10), strtoll(last, NULL, 10));
-            id = 0;
-        }
-        bool is_stack = su_fbx_key_is(key, length, "AnimationStack");
-        if (su_fbx_key_is(key, length, "AnimationCurve")) id = strtoll(at, NULL, 10);
-        if (is_stack || su_fbx_key_is(key, length, "AnimationLayer")) open = NULL;
-        if (!is_stack) continue;
-        const char *name = su_fbx_string_in_line(at, &name_length);
-        if (!name) continue;
-        size_t skip = strncmp(name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
-        open = add_stack(l, strtoll(at, NULL, 10), name + skip, name_length - skip);
-    }
-}
-
-/* ---- both ---- */
+/* ---- ranges ---- */
 
 static int compare_links(const void *a, const void *b)
 {
@@ -244,10 +186,7 @@ static bool has_range(const listing *l, const stack *s)
 
 static void list_clips(const char *data, size_t size, listing *l)
 {
-    if (su_fbx_is_binary(data, size))
-        read_binary(data, size, l);
-    else
-        read_text(data, l);
+    read_file(data, size, l);
     if (l->links > 1) su_sort(l->link, (size_t)l->links, sizeof *l->link, compare_links);
 }
 
@@ -261,13 +200,7 @@ int64_t su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena)
         if ((s->start == 0 && s->stop == 0) || has_range(&l, s)) continue;
         const size_t place[2] = {s->start_at, s->stop_at};
         for (int k = 0; k < 2; k++) {
-            if (place[k] == 0) continue;
-            char *number = data + place[k];
-            if (su_fbx_is_binary(data, size))
-                memset(number, 0, 8);
-            else
-                for (number += strspn(number, " \t"); *number == '-' || isdigit((unsigned char)*number); number++)
-                    *number = '0';
+            if (place[k]) memset(data + place[k], 0, 8);
         }
         unsaid++;
     }
@@ -296,7 +229,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
 {
     listing l = {.arena = &scene->arena};
     size_t size;
-    const char *data = scene->clips > 0 ? su_control_points_text(path, scene, &size) : NULL;
+    const char *data = scene->clips > 0 ? su_fbx_file(path, scene, &size) : NULL;
     if (!data) return;
     list_clips(data, size, &l);
     for (int64_t c = 0; c < scene->clips; c++) {

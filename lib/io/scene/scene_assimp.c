@@ -588,8 +588,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     su_fbx_name *names = NULL;
     int64_t repeats = 0, mended = 0; /* mended: places in the bytes that assimp gets */
     size_t size = 0, sampled_size = 0;
-    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL,
-         *sampled = data;
+    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_fbx_file(path, scene, &size) : NULL, *sampled = data;
     if (data) {
         repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
         mended =
