@@ -157,7 +157,7 @@ $(BUILD)/tests/faults/%.so: tests/faults/%.c tests/faults/faults.h
 
 $(BUILD)/tests/fuzz/fuzz: $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/readers.o $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CXX) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The run-time archive and nothing else: what a game links.
 $(BUILD)/examples/%.o: CPPFLAGS += -Ilib/runtime

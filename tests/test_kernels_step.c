@@ -69,6 +69,26 @@ static void check_tangent(const su_kernels *k, int first, int count, int columns
     free(B), free(D), free(work), free(t), free(tile), free(force), free(K), free(f);
 }
 
+/* C += R'R, the upper triangle, and what stands beyond is left alone. */
+static void check_gram(const su_kernels *k, int depth, int columns, uint64_t *state)
+{
+    int stride = (columns + 7) / 8 * 8;
+    float *R = su_calloc(depth * stride + 8, sizeof *R);
+    double *C = su_calloc(columns * stride + 8, sizeof *C);
+    for (int i = 0; i < depth * stride; i++) R[i] = i % stride < columns ? (float)noise(state) : 0;
+    for (int i = 0; i < 8; i++) C[columns * stride + i] = 7;
+    C[0] = 3; /* it adds */
+    k->gram(depth, columns, stride, R, C);
+    for (int i = 0; i < columns; i++)
+        for (int j = i; j < columns; j++) {
+            double sum = i + j == 0 ? 3 : 0;
+            for (int n = 0; n < depth; n++) sum += (double)R[n * stride + i] * (double)R[n * stride + j];
+            assert_near(C[i * stride + j], sum, 1e-6 * sqrt(depth) + 1e-7 * depth);
+        }
+    for (int i = 0; i < 8; i++) assert_true(C[columns * stride + i] == 7);
+    free(R), free(C);
+}
+
 static void tangents_of_any_width(void **unused)
 {
     (void)unused;
@@ -77,8 +97,10 @@ static void tangents_of_any_width(void **unused)
         const su_kernels *k = kernels_of(names[n]);
         uint64_t state = 5;
         if (!k) continue;
-        for (int columns = 1; columns <= 58; columns++)
+        for (int columns = 1; columns <= 58; columns++) {
             check_tangent(k, columns % 8, 1 + columns % 19, columns, &state);
+            check_gram(k, 1 + columns % 19, columns, &state);
+        }
     }
 }
 

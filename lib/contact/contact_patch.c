@@ -123,4 +123,5 @@ void su_contact_patch_look(const su_contact_patch *patch, const double *y, su_co
     int32_t tet = pair->tet;
     bool found = walk(patch, y, pair->vertex, &tet, bary) && find_way(patch, y, tet, bary, pair);
     if (!found || at_rim(patch, pair)) pair->depth = 0;
+    pair->tet = tet;
 }

@@ -3,17 +3,11 @@
 #include "core/order.h"
 #include "geometry/mat3.h"
 #include "geometry/vector.h"
+#include "runtime/kernels/kernel_set.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Products of rows are the most that pairs cost; clones keep them compiled for each machine's vectors. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
 
 void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, const su_contact_pair *pairs)
 {
@@ -32,9 +26,13 @@ su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_
 {
     su_contact_points p = {.n = n, .place = place, .point = point, .r = subspace->r, .lead = subspace->lead};
     int32_t *pair = NULL;
+    const su_kernel_set *set;
     su_status status;
+    SU_GO(su_kernel_set_find(&set, err));
+    p.kernels = &set->step;
     SU_GO(SU_TAKE_ALL(&p.arena, "contact", err, SU_WANT(p.order, n), SU_WANT(p.vertex, n), SU_WANT(p.chosen, n),
-                      SU_WANT(p.packed, 3 * n), SU_WANT(p.rows, SU_CONTACT_ROWS * p.lead), SU_WANT(p.q, p.lead)));
+                      SU_WANT(p.packed, 3 * n), SU_WANT(p.row, p.lead),
+                      SU_WANT(p.rows, SU_CONTACT_ROWS * p.lead + SU_LANES), SU_WANT(p.q, p.lead)));
     SU_GO(SU_ALLOC(&pair, 2 * n, "contact", err));
     for (int64_t v = 0; v < n; v++) pair[2 * v] = place[v], pair[2 * v + 1] = (int32_t)v;
     su_sort(pair, (size_t)n, 2 * sizeof *pair, su_order_int32); /* by place, which no two vertices share */
@@ -106,30 +104,9 @@ void su_contact_points_row(su_contact_points *p, const su_contact_pair *pair, do
 
 /* ---- products of rows ---- */
 
-/* A += sum factor row' row: the upper triangle, and left of it up to seven entries of a row. */
-CLONES static void add_products(int64_t r, int64_t lead, const double factor[SU_CONTACT_ROWS], const double *rows,
-                                double *A)
-{
-    for (int64_t j = 0; j < r; j++) {
-        double *row = A + j * lead, left[SU_CONTACT_ROWS];
-        bool any = false; /* modes that live elsewhere are 0 in all rows */
-        for (int k = 0; k < SU_CONTACT_ROWS; k++) left[k] = factor[k] * rows[k * lead + j], any = any || left[k] != 0;
-        if (!any) continue;
-        for (int64_t n = j & ~(int64_t)7; n < lead; n++) {
-            double sum = row[n];
-            for (int k = 0; k < SU_CONTACT_ROWS; k++) sum += left[k] * rows[k * lead + n];
-            row[n] = sum;
-        }
-    }
-}
-
 static void finish_products(su_contact_points *p, double *A)
 {
-    if (p->count_rows == 0) return;
-    for (int64_t k = p->count_rows; k < SU_CONTACT_ROWS; k++) p->factor[k] = 0;
-    memset(p->rows + p->count_rows * p->lead, 0,
-           (size_t)((SU_CONTACT_ROWS - p->count_rows) * p->lead) * sizeof *p->rows);
-    add_products(p->r, p->lead, p->factor, p->rows, A);
+    if (p->count_rows) p->kernels->gram(p->count_rows, p->r, p->lead, p->rows, A);
     p->count_rows = 0;
 }
 
@@ -137,12 +114,13 @@ static void finish_products(su_contact_points *p, double *A)
 static void add_rank(su_contact_points *p, const int32_t corner[4], const double share[4], const double axis[3],
                      double size, double factor, double *out, double *A)
 {
-    double *row = p->rows + p->count_rows * p->lead;
-    pair_row(p, corner, share, axis, row);
-    for (int64_t j = 0; j < p->r; j++) out[j] += size * row[j];
+    float *scaled = p->rows + p->count_rows * p->lead;
+    double root = sqrt(factor);
+    pair_row(p, corner, share, axis, p->row);
+    for (int64_t j = 0; j < p->r; j++) out[j] += size * p->row[j];
     if (!A) return;
-    p->factor[p->count_rows++] = factor;
-    if (p->count_rows == SU_CONTACT_ROWS) finish_products(p, A);
+    for (int64_t j = 0; j < p->lead; j++) scaled[j] = (float)(root * p->row[j]);
+    if (++p->count_rows == SU_CONTACT_ROWS) finish_products(p, A);
 }
 
 /* ---- pairs that press ---- */

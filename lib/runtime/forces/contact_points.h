@@ -5,10 +5,11 @@
 
 #include "contact/contact_forces.h"
 #include "core/error.h"
+#include "runtime/kernels/kernels.h"
 #include "runtime/step/parts.h"
 
-/* Products of so many rows are added at once: a matrix of r = 60 is then read and written an eighth as often. */
-enum { SU_CONTACT_ROWS = 8 };
+/* Products of so many rows are added at once, so that the matrix is read and written seldom. */
+enum { SU_CONTACT_ROWS = 64 };
 
 /* Sums over the steps of a run, for --stats. */
 typedef struct su_reduced_contact_counts {
@@ -33,10 +34,11 @@ typedef struct su_contact_points {
     int64_t count;
     int32_t *vertex, *chosen; /* (count) those that are asked about, as their places rise, and their places */
     double *packed;           /* (n,3) */
-    double *rows;             /* (SU_CONTACT_ROWS,lead) whose products are still to be added, the first count_rows, */
+    double *row;              /* (lead) */
+    float *rows;              /* (SU_CONTACT_ROWS,lead) whose products are still to be added, the first count_rows */
     int64_t count_rows;
-    double factor[SU_CONTACT_ROWS]; /* times these */
-    const su_subspace *subspace;    /* of the step at hand, as its contact was prepared */
+    const su_kernels *kernels;
+    const su_subspace *subspace; /* of the step at hand, as its contact was prepared */
     const void *instant;
     double *q; /* (lead) where they were looked at last, at this instant */
     bool at_q;

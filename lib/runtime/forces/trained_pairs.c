@@ -41,6 +41,8 @@ typedef struct contact {
     double *x, *y, *at;     /* (v,3), (v,3), (3c) */
     part *parts;            /* (NEAREST s) of this step */
     su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
+    int32_t *twin;          /* (room) the pair of the same vertex in the set before, of the same domains; -1: none */
+    int32_t *pair_of;       /* (v) scratch, -1 and left so */
     su_contact_grip *grips; /* (room) their friction; no limit: none */
     double *before;         /* (v,3) where vertices were at the state reached, and (v) */
     double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
@@ -203,6 +205,11 @@ static void touch_all(contact *c)
         const su_contact_patch *patch = c->patch + c->parts[n].set;
         su_contact_pair *pair = c->pairs + c->parts[n].first;
         for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++, pair++) {
+            int32_t twin = c->twin[pair - c->pairs];
+            if (twin >= 0 && c->pairs[twin].depth > 0) {
+                pair->depth = 0;
+                continue;
+            }
             su_contact_patch_look(patch, c->y, pair);
             if (pair->depth > 0 && c->allow_overlap) pair->allowed = su_contact_allowed(&patch->body, c->x, pair);
         }
@@ -223,6 +230,24 @@ static void begin(contact *c, const part *of)
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
+    }
+}
+
+/* A vertex that two sets of the same domains have takes one way, with the stiffness of both: that in the first set's
+ * surroundings, or where these do not reach so far that in the other's. */
+static void find_twins(contact *c)
+{
+    for (int64_t i = 0; i < c->pair_count; i++) c->twin[i] = -1;
+    for (int64_t n = 1; n < c->count; n++) {
+        const part *first = c->parts + n - 1, *second = c->parts + n;
+        if (c->sets->set_pair[first->set] != c->sets->set_pair[second->set]) continue;
+        int64_t first_end = first->first + size_of(c, first->set), end = second->first + size_of(c, second->set);
+        for (int64_t i = first->first; i < first_end; i++) c->pair_of[c->pairs[i].vertex] = (int32_t)i;
+        for (int64_t i = second->first; i < end; i++) {
+            int32_t twin = c->twin[i] = c->pair_of[c->pairs[i].vertex];
+            if (twin >= 0) c->pairs[i].stiffness = c->pairs[twin].stiffness += c->pairs[i].stiffness;
+        }
+        for (int64_t i = first->first; i < first_end; i++) c->pair_of[c->pairs[i].vertex] = -1;
     }
 }
 
@@ -270,6 +295,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     if (c->count > 0) {
         su_contact_points_place(&c->points, NULL, now->subspace, c->y);
         for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);
+        find_twins(c);
         touch_all(c);
         for (int64_t i = 0; i < c->count && h > 0 && c->friction > 0; i++) grip(c, c->parts + i, h);
     }
@@ -414,8 +440,10 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
                       SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->ends, 4 * sets->z),
                       SU_WANT(c->lists, sets->p + 3 * sets->k), SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v),
                       SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3), SU_WANT(c->parts, NEAREST * sets->s),
-                      SU_WANT(c->pairs, room), SU_WANT(c->grips, room), SU_WANT(c->before, 4 * v)));
+                      SU_WANT(c->pairs, room), SU_WANT(c->grips, room), SU_WANT(c->twin, room), SU_WANT(c->pair_of, v),
+                      SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
+    for (int64_t i = 0; i < v; i++) c->pair_of[i] = -1;
 
     for (int64_t i = 0; i < v; i++)
         memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));

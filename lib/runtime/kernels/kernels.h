@@ -88,6 +88,9 @@ typedef struct su_kernels {
      * fifteen entries of a row are written as well. The products of eight elements are summed in float, their sums in
      * double. */
     void (*tangent)(const su_panel_products *what);
+    /* C (columns,stride) += R'R, R (depth,stride), which is read up to eight entries beyond its end. Of C as of the
+     * tangent's tile; products are summed in float, their sums in double. */
+    void (*gram)(int64_t depth, int64_t columns, int64_t stride, const float *R, double *C);
     /* Panels whose tets stand abreast: B [count / 16][columns][9][16], count a multiple of 16 and the first tet one of
      * sixteens. The same tangent, its upper triangle alone; lanes sum products of eight elements in float. work:
      * columns (columns + 1) / 2 + 7 times 16 entries. */

@@ -30,7 +30,7 @@ static const char name[] = SU_KERNELS_NAME;
 const su_kernel_set SU_KERNEL_SET = {
     OWN(name),
     .step = {OWN(name), OWN(rows_times), OWN(rows_times_float), OWN(rows_combine), OWN(corners), OWN(turned_strain),
-             OWN(respond), OWN(tangent), OWN(tangent_abreast), OWN(force_abreast), OWN(strain_abreast),
+             OWN(respond), OWN(tangent), OWN(gram), OWN(tangent_abreast), OWN(force_abreast), OWN(strain_abreast),
              OWN(strain_abreast_float), OWN(cholesky), OWN(solve), OWN(largest_square), OWN(inertia)},
     .pose = {OWN(scatter), OWN(scatter_floats), OWN(scatter_corners), OWN(moved), OWN(sample), OWN(rest),
              OWN(rotations), OWN(gradients), OWN(node_rotations), OWN(turned_shapes), OWN(shapes), OWN(materials),

@@ -204,6 +204,32 @@ INLINE void product_rows(int rows, int64_t row, int64_t depth, int64_t stride, c
     for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
 }
 
+#define LAST_ROWS(rows)                                                                                                \
+    case rows:                                                                                                         \
+        product_rows(rows, full, depth, stride, A, W, C);                                                              \
+        break
+
+/* C (columns,stride) += A' W, both of `depth` rows; as product_rows says. */
+INLINE void product_upper(int64_t columns, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
+{
+    int64_t full = columns / TILE_I * TILE_I;
+    for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, A, W, C);
+    switch (columns - full) {
+        LAST_ROWS(1);
+        LAST_ROWS(2);
+        LAST_ROWS(3);
+        LAST_ROWS(4);
+        LAST_ROWS(5);
+        LAST_ROWS(6);
+        LAST_ROWS(7);
+    }
+}
+
+static void gram(int64_t depth, int64_t columns, int64_t stride, const float *R, double *C)
+{
+    product_upper(columns, depth, stride, R, R, C);
+}
+
 /* `vectors` (a constant) from column j of W (9,stride) = D B of one element, D[45] at stride 16. Three rows side by
  * side, as each sum is one long chain. */
 INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float *B, const float *D, float *W)
@@ -259,11 +285,6 @@ INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t str
     UNROLL_FOR (int j = 0; j < vectors; j++) AT(doubles, force + DOUBLES * j) = even[j] + odd[j];
 }
 
-#define LAST_ROWS(rows)                                                                                                \
-    case rows:                                                                                                         \
-        product_rows(rows, full, depth, stride, here, work, tile);                                                     \
-        break
-
 static void tangent(const su_panel_products *what)
 {
     const int64_t first = what->first, count = what->count, columns = what->columns, stride = what->stride;
@@ -271,7 +292,6 @@ static void tangent(const su_panel_products *what)
     const double *t = what->stress;
     float *work = what->work;
     double *tile = what->tile, *force = what->force;
-    int64_t full = columns / TILE_I * TILE_I;
     for (int64_t at = 0; at < count; at += 8) {
         int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk, j = 0;
         const float *here = B + 9 * at * stride;
@@ -284,16 +304,7 @@ static void tangent(const su_panel_products *what)
         for (; t && j + 2 * DOUBLES <= stride; j += 2 * DOUBLES)
             force_columns(2, first + at, chunk, stride, here + j, t, force + j);
         for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
-        for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
-        switch (columns - full) {
-            LAST_ROWS(1);
-            LAST_ROWS(2);
-            LAST_ROWS(3);
-            LAST_ROWS(4);
-            LAST_ROWS(5);
-            LAST_ROWS(6);
-            LAST_ROWS(7);
-        }
+        product_upper(columns, depth, stride, here, work, tile);
     }
 }
 
