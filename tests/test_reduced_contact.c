@@ -503,6 +503,81 @@ static void trained_pairs_stand_for_all(void **unused)
     fixture_free(&f);
 }
 
+/* `count` items of an array from `first` on, twice; whole numbers become `by` more in the second half. */
+static void *twice(const void *items, size_t size, int64_t first, int64_t count, int32_t by)
+{
+    char *out = malloc(2 * (size_t)count * size);
+    for (int half = 0; half < 2; half++)
+        memcpy(out + (size_t)(half * count) * size, (const char *)items + (size_t)first * size, (size_t)count * size);
+    for (int64_t i = 0; i < count && by; i++) ((int32_t *)(void *)out)[count + i] += by;
+    return out;
+}
+
+/* The largest of some sets, once or twice over. */
+static su_pair_sets largest_set(const su_pair_sets *sets, int copies)
+{
+    int64_t k = 0;
+    for (int64_t i = 0; i < sets->z; i++)
+        if (sets->set_start[i + 1] - sets->set_start[i] > sets->set_start[k + 1] - sets->set_start[k]) k = i;
+    int64_t p = sets->set_start[k], t = sets->triangle_start[k], e = sets->tet_start[k],
+            pairs = sets->set_start[k + 1] - p, triangles = sets->triangle_start[k + 1] - t,
+            tets = sets->tet_start[k + 1] - e;
+    const int32_t size[] = {(int32_t)pairs, (int32_t)triangles, (int32_t)tets};
+    su_pair_sets out = *sets;
+    int32_t **start[] = {&out.set_start, &out.triangle_start, &out.tet_start};
+    for (int i = 0; i < 3; i++) {
+        *start[i] = malloc(3 * sizeof(int32_t));
+        for (int j = 0; j < 3; j++) (*start[i])[j] = size[i] * j;
+    }
+    out.z = copies, out.z1 = copies + 1, out.p = copies * pairs, out.k = copies * triangles, out.t = copies * tets;
+    out.set_pair = twice(sets->set_pair, sizeof(int32_t), k, 1, 0);
+    out.set_pose = twice(sets->set_pose, SU_PAIR_COORDINATES * sizeof(double), k, 1, 0);
+    out.pair_vertex = twice(sets->pair_vertex, sizeof(int32_t), p, pairs, 0);
+    out.pair_weight = twice(sets->pair_weight, sizeof(double), p, pairs, 0);
+    out.pair_triangle = twice(sets->pair_triangle, sizeof(int32_t), p, pairs, size[1]);
+    out.pair_tet = twice(sets->pair_tet, sizeof(int32_t), p, pairs, size[2]);
+    out.triangles = twice(sets->triangles, 3 * sizeof(int32_t), t, triangles, 0);
+    out.tets = twice(sets->tets, 4 * sizeof(int32_t), e, tets, 0);
+    out.tet_triangle = twice(sets->tet_triangle, sizeof(int32_t), e, tets, size[1]);
+    for (int64_t i = 0; i < 2 * pairs; i++) {
+        out.pair_triangle[i] -= (int32_t)t, out.pair_tet[i] -= (int32_t)e;
+    }
+    for (int64_t i = 0; i < 2 * tets; i++) out.tet_triangle[i] -= (int32_t)t;
+    return out;
+}
+
+static void largest_set_free(su_pair_sets *sets)
+{
+    free(sets->set_start), free(sets->triangle_start), free(sets->tet_start), free(sets->set_pair);
+    free(sets->set_pose), free(sets->pair_vertex), free(sets->pair_weight), free(sets->pair_triangle);
+    free(sets->pair_tet), free(sets->triangles), free(sets->tets), free(sets->tet_triangle);
+}
+
+/* Two sets that say the same share what one of them exerts, and each vertex takes one way. */
+static void a_vertex_of_two_sets_takes_one_way(void **unused)
+{
+    fixture f;
+    su_pair_sets sets, own[2];
+    su_contact_trained report;
+    su_reduced_contact_counts counts[2];
+    double *q[2], size = 0, difference = 0;
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    for (int i = 0; i < 2; i++) {
+        own[i] = largest_set(&sets, i + 1);
+        q[i] = play(&f, own + i, false, 1, 1, counts + i, NULL);
+    }
+    for (int64_t i = 0; i < FRAMES * f.r.model.r; i++)
+        size += q[0][i] * q[0][i], difference += (q[0][i] - q[1][i]) * (q[0][i] - q[1][i]);
+    assert_true(counts[0].most_pressed > 3);
+    assert_int_equal(counts[0].most_pressed, counts[1].most_pressed);
+    assert_true(sqrt(difference) < 1e-9 * sqrt(size));
+    for (int i = 0; i < 2; i++) largest_set_free(own + i), free(q[i]);
+    su_pair_sets_free(&sets);
+    fixture_free(&f);
+}
+
 /* Where the rig's shape lies in itself trained pairs allow what all pairs do. */
 static void trained_pairs_leave_the_rig_alone(void **unused)
 {
@@ -635,6 +710,7 @@ int main(void)
         cmocka_unit_test(forces_of_contact_add_up_to_nothing),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
+        cmocka_unit_test(a_vertex_of_two_sets_takes_one_way),
         cmocka_unit_test(trained_pairs_leave_the_rig_alone),
         cmocka_unit_test(trained_pairs_hold),
         cmocka_unit_test(live_flesh_feels_it_too),
