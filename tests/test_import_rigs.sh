@@ -382,9 +382,9 @@ for kind in fbx-cubic fbx-text-cubic; do
 done
 cmp_points fbx-cubic.npz fbx-text-cubic.npz
 ok $? "what text says is what binary says"
-# A comment, a word, numbers that are none, and a picture, which is left out.
-sed 's/^Objects:.*/&\n\tVideo: 99, "Video::a, b: c", "Clip" {\n\t\t; "of a jacket: {\n\t\tShading: T\n\t\tCropping: 0,0, -1.#IND,1.#INF\n\t\tContent: ,\n\t\t"iVBORw0KGgo="\n\t}/' fbx-text.fbx >odd.fbx
-cmp -s odd.fbx fbx-text.fbx && echo "# the file did not change"
+# A mark of UTF-8, a comment, a word, numbers that are none, and a picture, which is left out.
+printf '\357\273\277' >odd.fbx && sed 's/^Objects:.*/&\n\tVideo: 99, "Video::a, b: c", "Clip" {\n\t\t; "of a jacket: {\n\t\tShading: T\n\t\tCropping: 0,0, -1.#IND,1.#INF\n\t\tContent: ,\n\t\t"iVBORw0KGgo="\n\t}/' fbx-text.fbx >>odd.fbx
+[ "$(wc -l <odd.fbx)" -gt "$(wc -l <fbx-text.fbx)" ] || echo "# the file did not change"
 supple import odd.fbx --clip bend --progress none -o x.npz 2>log.txt && cmp_points x.npz fbx-text.npz
 ok $? "text FBX with comments, words and pictures"
 # TimeMode 6 is 30 fps, 3 is 60, 13 is 24/1.001; a custom rate is one of mode 14 alone. Keys stand at 24 a second.

@@ -36,13 +36,11 @@ typedef struct su_fbx_name {
 int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_name **names);
 
 /* Links from a property to an object (of constraints, which are not read) have their numbers in another order than
- * assimp expects, and it gives up the file. Writes PP for PO in the file's bytes, which it passes over; returns how
- * many. */
-int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena);
+ * assimp expects, and it gives up the file. Writes PP for PO in the file's bytes, which it passes over. */
+void su_fbx_drop_links(char *data, size_t size, su_arena *arena);
 
-/* Makes 0, in the file's bytes, of the range of each clip none of whose keys lies in it, so that assimp keeps them;
- * returns how many. */
-int64_t su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena);
+/* Makes 0, in the file's bytes, of the range of each clip none of whose keys lies in it, so that assimp keeps them. */
+void su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena);
 
 /* Moves the keys of an FBX to where the file has them: assimp begins every clip at 0. A clip is known by its name and
  * its place among those of that name. */

@@ -119,9 +119,8 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
 
 /* ---- links ---- */
 
-int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena)
+void su_fbx_drop_links(char *data, size_t size, su_arena *arena)
 {
-    int64_t dropped = 0;
     static const char kind[] = "S\2\0\0\0PO";
     su_fbx_reader r = su_fbx_read_binary(data, size, arena);
     su_fbx_record top, inner;
@@ -129,13 +128,10 @@ int64_t su_fbx_drop_links(char *data, size_t size, su_arena *arena)
         if (!su_fbx_is_named(&top, "Connections")) continue;
         for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
             char *property = data + inner.properties;
-            if (inner.children - inner.properties < sizeof kind - 1 || memcmp(property, kind, sizeof kind - 1) != 0)
-                continue;
-            property[sizeof kind - 2] = 'P';
-            dropped++;
+            if (inner.children - inner.properties >= sizeof kind - 1 && memcmp(property, kind, sizeof kind - 1) == 0)
+                property[sizeof kind - 2] = 'P';
         }
     }
-    return dropped;
 }
 
 /* ---- the file ---- */

@@ -14,6 +14,8 @@ enum {
     NULL_RECORD = 13   /* bytes, which close what a record nests */
 };
 
+static const char UTF8_MARK[] = "\xef\xbb\xbf"; /* some editors put it before UTF-8 */
+
 typedef struct writer {
     const char *at; /* in the text */
     unsigned char *data;
@@ -129,6 +131,14 @@ static void end_number(writer *w, const char *end)
     w->at = end + strcspn(end, ",} \t\r\n");
 }
 
+/* inf and nan among them, information not. */
+static bool is_number(const char *at)
+{
+    char *end;
+    strtod(at, &end);
+    return end > at && (!isalpha((unsigned char)*at) || (size_t)(end - at) >= word_length(at));
+}
+
 static bool is_real(const char *at, const char *end)
 {
     for (; at < end; at++)
@@ -230,13 +240,13 @@ static int64_t read_values(writer *w, const char *key, size_t length)
             if (property && count == 1) type = property_type(text, own);
             put_text(w, text, own, w->object && count == 1);
             w->at = text + own + 1;
+        } else if (is_number(w->at)) {
+            put_number(w, property ? type : number_type(w, key, length, count));
         } else if (isalpha((unsigned char)*w->at)) {
             size_t own = word_length(w->at);
             if (w->at[own] == ':') return count; /* the next record */
             put_text(w, w->at, own, false);
             w->at += own;
-        } else if (*w->at == '-' || *w->at == '+' || *w->at == '.' || isdigit((unsigned char)*w->at)) {
-            put_number(w, property ? type : number_type(w, key, length, count));
         } else if (*w->at == ',') {
             count--; /* nothing stands before it */
         } else {
@@ -289,6 +299,7 @@ char *su_fbx_binary(char *data, size_t *size, su_arena *arena)
     static const char magic[23] = "Kaydara FBX Binary  \0\x1a", none[NULL_RECORD];
     writer w = {.at = data};
     if (su_fbx_is_binary(data, *size)) return data;
+    if (strncmp(data, UTF8_MARK, strlen(UTF8_MARK)) == 0) w.at += strlen(UTF8_MARK);
     put(&w, magic, sizeof magic), put_whole(&w, NARROW, 4);
     read_records(&w, 0, false);
     put(&w, none, NULL_RECORD);

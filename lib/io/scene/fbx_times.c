@@ -190,21 +190,17 @@ static void list_clips(const char *data, size_t size, listing *l)
     if (l->links > 1) su_sort(l->link, (size_t)l->links, sizeof *l->link, compare_links);
 }
 
-int64_t su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena)
+void su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena)
 {
     listing l = {.arena = arena};
-    int64_t unsaid = 0;
     list_clips(data, size, &l);
     for (int64_t i = 0; i < l.stacks; i++) {
         const stack *s = &l.stack[i];
         if ((s->start == 0 && s->stop == 0) || has_range(&l, s)) continue;
         const size_t place[2] = {s->start_at, s->stop_at};
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 2; k++)
             if (place[k]) memset(data + place[k], 0, 8);
-        }
-        unsaid++;
     }
-    return unsaid;
 }
 
 static void shift(int64_t count, double *times, double by)

@@ -586,13 +586,13 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     const char *dot = strrchr(path, '.');
     su_fbx_name *names = NULL;
-    int64_t repeats = 0, mended = 0; /* mended: places in the bytes that assimp gets */
+    int64_t repeats = 0;
     size_t size = 0, sampled_size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_fbx_file(path, scene, &size) : NULL, *sampled = data;
     if (data) {
         repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
-        mended =
-            repeats + su_fbx_drop_links(data, size, &scene->arena) + su_fbx_unsay_ranges(data, size, &scene->arena);
+        su_fbx_drop_links(data, size, &scene->arena);
+        su_fbx_unsay_ranges(data, size, &scene->arena);
         sampled_size = size;
         sampled = su_fbx_sample_curves(data, &sampled_size, &scene->arena);
         if (!sampled) return complain(&p, "not enough memory", NULL);
@@ -603,7 +603,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     if (!store) return complain(&p, "not enough memory", NULL);
     aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
     aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_NO_SKELETON_MESHES, 1); /* no skin made up for motions (BVH) */
-    if ((mended > 0 || sampled != data) && sampled_size <= UINT32_MAX)
+    if (sampled && sampled_size <= UINT32_MAX)
         p.ai = aiImportFileFromMemoryWithProperties(sampled, (unsigned)sampled_size, 0, "fbx", store);
     else
         p.ai = aiImportFileExWithProperties(path, 0, &files, store);
