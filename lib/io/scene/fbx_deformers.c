@@ -285,7 +285,7 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
     listing l = {.arena = arena, .inherit = -1};
     int64_t count = 0, room = 0;
     *meshes = NULL;
-    read_file(data, size, &l);
+    if (data) read_file(data, size, &l);
     *inherit = l.inherit;
     if (l.links > 1) su_sort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
     if (l.objects > 1) su_sort(l.object, (size_t)l.objects, sizeof *l.object, compare_objects);

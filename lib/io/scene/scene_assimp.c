@@ -614,7 +614,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     } else if (strcmp(scene->format, "FBX") == 0) {
         su_fbx_control_points(path, scene);
         su_fbx_clip_times(path, scene);
-        failed = su_fbx_complete(scene, data ? data : "", data ? size : 0) && complain(&p, "not enough memory", NULL);
+        failed = su_fbx_complete(scene, data, size) && complain(&p, "not enough memory", NULL);
         restore_names(&p, repeats, names);
     }
     if (p.ai) aiReleaseImport(p.ai);
