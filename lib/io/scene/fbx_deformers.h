@@ -46,8 +46,8 @@ int64_t su_fbx_read_meshes(const char *data, size_t size, su_arena *arena, su_fb
 enum { SU_INHERIT_UNSAID = -1 }; /* of a node, until the file's default is known */
 int32_t su_fbx_inheritance(int32_t inherit_type);
 
-/* Brings a scene as assimp has it to what the file says of inherited scale, skins and shapes (data NULL: nothing is known
- * of it); 1: not enough memory. */
+/* Brings a scene as assimp has it to what the file says of inherited scale, skins and shapes (data NULL: nothing is
+ * known of it); 1: not enough memory. */
 int su_fbx_complete(su_scene *scene, const char *data, size_t size);
 /* Weights that neither a key nor the file says (NaN) are 0. */
 void su_scene_settle_weights(su_scene *scene);
