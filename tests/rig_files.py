@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-ends, fbx-text-ends, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
-Those sparse, cubic and held have a key every four frames. In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
+Those sparse, cubic and held have a key every four frames, the ends two. In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
 their clips, those aside tell one that holds no key; the bare ones have no clips. A constraint hangs on a property. In files of shapes between, one
 weight passes two of them, and in those of a part (Blender's groups of vertices) vertices take a part of one; both have a second shape, a third of which is
 there without a curve. In those of the world clusters say where the mesh stood, and not where against the joint. Joints stretch
@@ -69,6 +69,7 @@ class Rig:
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = self.bound_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
         self.sparse = kind in ("fbx-sparse", "fbx-cubic", "fbx-text-cubic", "fbx-held")      # a key every four frames
+        self.ends = kind in ("fbx-ends", "fbx-text-ends")      # keys at the first and the last frame alone
         self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node, before what clusters bind
         if self.geometric:
             self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
@@ -101,6 +102,9 @@ class Rig:
         if kind in ("fbx-cubic", "fbx-text-cubic"):       # which tangents at sparse keys give back
             self.angle["knee"] = np.c_[0 * f, 0 * f, -30. + 12. * f - 1.5 * f ** 2 + .07 * f ** 3]
             self.slope["knee"] = FPS * (12. - 3. * f + .21 * f ** 2)
+        if self.ends:        # what leaves a key level and comes level to the next
+            eased = (f / (FRAMES - 1.)) ** 2 * (3 - 2. * f / (FRAMES - 1.))
+            self.angle = {"hip": np.c_[0 * f, 48. * eased, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 60. * eased]}
         if kind == "fbx-held":        # up to the next key
             self.angle["knee"] = np.c_[0 * f, 0 * f, -30. + 20. * (f // 4)]
 
@@ -274,7 +278,7 @@ def fbx_tree(rig):
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
                          ("Transform", [((np.eye(4) if "-world" in rig.kind else np.linalg.inv(bind)) @ rig.axis @ rig.bound_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
-    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
+    for clip, frames in (("bend", range(0, FRAMES, FRAMES - 1 if rig.ends else 4 if rig.sparse else 1)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
         objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.range_first + f) * TICKS // FPS))
                                                                                                      for what, f in (("Start", min(frames)), ("Stop", max(frames)))
@@ -289,7 +293,11 @@ def fbx_tree(rig):
             links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation", "S": "Lcl Scaling"}[what])]
             for i, axis in enumerate("XYZ"):
                 curve = new()
-                flags, tangents, uses = [24840], np.zeros(4, np.float32), [len(frames)]      # automatic, one attribute for all keys
+                flags, tangents, uses = [0x2108 if rig.sparse else 24840], np.zeros(4, np.float32), [len(frames)]      # automatic, one attribute for all keys; clamped
+                if rig.ends and what == "T":
+                    flags = [0x4]
+                if rig.ends and b == 0 and what == "R":      # tension 1
+                    flags, tangents = [0x208], np.array([1, 0, 0, 0], np.float32)
                 if rig.kind == "fbx-held" and b == 1:
                     flags = [0x2]
                 if b == 1 and i == 2 and "knee" in rig.slope:      # the key's own, and the next one's; both of unsaid lengths

@@ -6,17 +6,22 @@
 #include <string.h>
 
 /* KeyAttrFlags of a key: what the curve does up to the next one, how its tangents are made, and whether they say their
- * lengths. */
+ * lengths. Automatic tangents are those of a cubic that are neither TCB nor USER. */
 enum {
     CONSTANT = 0x2,
     CUBIC = 0x8,
-    OF_NEXT = 0x100, /* of a constant: the value of the next key */
-    AUTOMATIC = 0x100,
-    TCB = 0x200,
-    CLAMPED = 0x5000, /* automatic tangents that go beyond no key; 0x4000: more softly near one */
+    OF_NEXT = 0x100,  /* of a constant: the value of the next key */
+    TCB = 0x200,      /* KeyAttrDataFloat has tension, continuity and bias (Kochanek, Bartels 1984) */
+    USER = 0x400,     /* it has the slopes */
+    LEVEL = 0x1000,   /* automatic: 0 beside a key of the same value */
+    WHOLE = 0x2000,   /* automatic: of the line between the neighbours, wherever the key is in time */
+    CLAMPED = 0x4000, /* automatic: goes beyond no key */
     LENGTH_RIGHT = 0x01000000,
     LENGTH_LEFT = 0x02000000 /* of the next key */
 };
+static const double BIAS_UNIT = 100; /* per cent that an automatic tangent is drawn to one side, which it has */
+static const double BIAS_MOST = 5,
+                    BIAS_RISE = 40;          /* so many units beyond it steepens by their square times this, 1/s */
 static const double LENGTH_UNIT = 9999;      /* of tangents, in two halves of the third number of KeyAttrDataFloat */
 static const double USUAL_RATE = 30;         /* frames a second where the file says none */
 static const double SPARSE = 1.5;            /* frames: keys farther apart get others in between */
@@ -52,14 +57,13 @@ typedef struct key {
     int64_t time; /* ticks */
     double value;
     uint32_t flags;
-    float right, left;                /* slopes of this key and of the next one, 1/s */
+    float right, left, third; /* KeyAttrDataFloat: slopes of this key and of the next one, 1/s, or what flags say */
     double right_length, left_length; /* of tangents, over the distance of the keys */
 } key;
 
 typedef struct curve {
     int64_t count;
     key *key;
-    bool slopes; /* the file says some that are not 0 */
 } curve;
 
 /* A curve with its new keys, and where its arrays stand in the file. */
@@ -84,27 +88,53 @@ typedef struct curves {
 /* Ticks; times of broken files may lie farther apart than whole numbers go. */
 static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
 
-/* The slope of an automatic tangent, 1/tick: that of the line between its neighbours, at an end of that to the only
- * one. */
-static double automatic(const curve *of, int64_t k)
+/* What `bias` makes of a slope between those on both sides. All of it 1/tick. */
+static double draw(double slope, double left, double right, double bias)
 {
-    const key *keys = of->key;
-    const key *before = keys + (k > 0 ? k - 1 : k), *after = keys + (k + 1 < of->count ? k + 1 : k), *own = keys + k;
-    if (after->time == before->time) return 0;
-    double slope = (after->value - before->value) / distance(before->time, after->time);
-    if (!(own->flags & CLAMPED) || before == own || after == own) return slope;
-    double rise = (own->value - before->value) / distance(before->time, own->time),
-           next = (after->value - own->value) / distance(own->time, after->time);
-    if (rise * next <= 0) return 0;
-    return copysign(fmin(fabs(slope), 3 * fmin(fabs(rise), fabs(next))), slope);
+    double share = fabs(bias) / BIAS_UNIT, side = bias > 0 ? right : left, beyond = fmax(share - BIAS_MOST, 0);
+    double direction = side != slope ? side - slope : bias;
+    return slope + share * (side - slope) + copysign(beyond * beyond * BIAS_RISE / SU_FBX_TICKS, direction);
 }
 
-/* Of a key's tangent: what the file says, or where it says none for the curve (one attribute serves all keys then) the
- * automatic one. */
-static double slope(const curve *of, int64_t k, double said)
+/* The slope of an automatic tangent, 1/tick, as programs of Autodesk make it. */
+static double automatic(const curve *of, int64_t k, double bias)
 {
-    bool found = (of->key[k].flags & (AUTOMATIC | TCB)) && !of->slopes;
-    return found ? automatic(of, k) : said / SU_FBX_TICKS;
+    const key *own = of->key + k, *before = k > 0 ? own - 1 : own, *after = k + 1 < of->count ? own + 1 : own;
+    bool end = before == own || after == own;
+    if (before == after || (end && own->flags & CLAMPED)) return 0;
+    if (own->flags & LEVEL &&
+        ((before != own && before->value == own->value) || (after != own && after->value == own->value)))
+        return 0;
+    double slope = (after->value - before->value) / distance(before->time, after->time);
+    if (end) return own->flags & WHOLE || fabs(bias) <= BIAS_MOST * BIAS_UNIT ? slope : draw(slope, slope, slope, bias);
+    double rise = (own->value - before->value) / distance(before->time, own->time),
+           next = (after->value - own->value) / distance(own->time, after->time);
+    if (!(own->flags & WHOLE)) {
+        double share = distance(before->time, own->time) / distance(before->time, after->time);
+        slope = draw(0.5 * slope + 0.5 * (rise * (1 - share) + next * share), rise, next, bias);
+    }
+    if (!(own->flags & CLAMPED)) return slope;
+    double most = fmin(copysign(1, slope) * rise / before->left_length, copysign(1, slope) * next / own->right_length);
+    return copysign(fmin(fabs(slope), fmax(most, 0)), slope);
+}
+
+/* The slopes towards a key and from it on, 1/tick. */
+static void slopes(const curve *of, int64_t k, double *left, double *right)
+{
+    const key *own = of->key + k, *before = k > 0 ? own - 1 : NULL, *after = k + 1 < of->count ? own + 1 : NULL;
+    double said = before ? (double)before->left : 0;
+    *left = said / SU_FBX_TICKS, *right = (double)own->right / SU_FBX_TICKS;
+    if (!(own->flags & CUBIC) || (own->flags & USER && !(own->flags & TCB))) return;
+    if (!(own->flags & TCB)) {
+        *left = automatic(of, k, -said), *right = automatic(of, k, (double)own->right);
+        return;
+    }
+    double rise = before ? (own->value - before->value) / distance(before->time, own->time) : 0,
+           next = after ? (after->value - own->value) / distance(own->time, after->time) : 0,
+           tight = (before && after ? 0.5 : 1) * (1 - (double)own->right), corner = (double)own->left,
+           bias = (double)own->third;
+    *left = tight * ((1 + bias) * (1 - corner) * rise + (1 - bias) * (1 + corner) * next);
+    *right = tight * ((1 + bias) * (1 + corner) * rise + (1 - bias) * (1 - corner) * next);
 }
 
 /* Bézier's cubic from 0 by a and b. */
@@ -130,8 +160,9 @@ static double between(const curve *of, int64_t k, double time)
         else
             high = u;
     }
-    double start = slope(of, k, from->right) * length, end = slope(of, k + 1, from->left) * length;
-    return from->value + bezier(a * start, rise - (1 - b) * end, rise, u);
+    double start, end, aside;
+    slopes(of, k, &aside, &start), slopes(of, k + 1, &end, &aside);
+    return from->value + bezier(a * start * length, rise - (1 - b) * end * length, rise, u);
 }
 
 /* Is there anything between two keys that a straight line between frames would miss? */
@@ -198,8 +229,8 @@ static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at
         uint32_t lengths = (uint32_t)su_fbx_little(tangent + 8, 4);
         own->flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
         own->right = single(tangent), own->left = single(tangent + 4);
-        if (!isfinite(own->right) || !isfinite(own->left)) return none;
-        out.slopes |= own->right != 0 || own->left != 0;
+        if (own->flags & TCB) own->third = single(tangent + 8);
+        if (!isfinite(own->right) || !isfinite(own->left) || !isfinite(own->third)) return none;
         if (own->flags & LENGTH_RIGHT) own->right_length = fmin(1, (lengths & 0xffff) / LENGTH_UNIT);
         if (own->flags & LENGTH_LEFT) own->left_length = fmin(1, (lengths >> 16) / LENGTH_UNIT);
     }
