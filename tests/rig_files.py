@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-ends, fbx-text-ends, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-ends, fbx-text-ends, fbx-layers, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -313,6 +313,15 @@ def fbx_tree(rig):
                                  ("KeyAttrFlags", [np.array(flags, np.int32)], []), ("KeyAttrDataFloat", [tangents], []),
                                  ("KeyAttrRefCount", [np.array(uses, np.int32)], [])]))
                 links.append(("OP", curve, node, "d|" + axis))
+        if rig.kind.endswith("-layers"):      # the knee on a second one, too
+            second, node, curve = new(), new(), new()
+            objects.append(("AnimationLayer", [second, "AnimLayer::more", ""], []))
+            objects.append(("AnimationCurveNode", [node, "AnimCurveNode::R", ""], [p70(("d|X", "Number", "", "A", 0.0))]))
+            objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
+                            [("KeyTime", [np.array([0], np.int64)], []), ("KeyValueFloat", [np.zeros(1, np.float32)], []),
+                             ("KeyAttrFlags", [np.array([0x4], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
+                             ("KeyAttrRefCount", [np.ones(1, np.int32)], [])]))
+            links += [("OO", second, stack), ("OO", node, second), ("OP", node, bones[1], "Lcl Rotation"), ("OP", curve, node, "d|X")]
         if rig.shape is not None:
             node, curve = new(), new()
             objects.append(("AnimationCurveNode", [node, "AnimCurveNode::DeformPercent", ""], [p70(("d|DeformPercent", "Number", "", "A", 0.0))]))

@@ -382,6 +382,11 @@ for kind in fbx-cubic fbx-text-cubic; do
 done
 cmp_points fbx-cubic.npz fbx-text-cubic.npz
 ok $? "what text says is what binary says"
+for kind in fbx fbx-layers; do
+    "$python" "$here/rig_files.py" write $kind layers.fbx && supple import layers.fbx --clip bend --progress none -o x.npz 2>$kind.txt
+done
+grep -q "'bend' moves joints or shapes on several animation layers" fbx-layers.txt && ! grep -q layers fbx.txt
+ok $? "a joint on two animation layers: a warning"
 # A mark of UTF-8, a comment, a word, numbers that are none, and a picture, which is left out.
 printf '\357\273\277' >odd.fbx && sed 's/^Objects:.*/&\n\tVideo: 99, "Video::a, b: c", "Clip" {\n\t\t; "of a jacket: {\n\t\tShading: T\n\t\tCropping: 0,0, -1.#IND,1.#INF\n\t\tContent: ,\n\t\t"iVBORw0KGgo="\n\t}/' fbx-text.fbx >>odd.fbx
 [ "$(wc -l <odd.fbx)" -gt "$(wc -l <fbx-text.fbx)" ] || echo "# the file did not change"

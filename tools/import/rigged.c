@@ -272,7 +272,7 @@ static double longest_gap(int64_t count, int width, const double *times, const d
     return gap;
 }
 
-/* assimp drops the tangents of all formats but glTF, where we read them ourselves. */
+/* assimp drops the tangents of Collada; of glTF and FBX we read them ourselves. */
 static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene_clip *clip, double fps)
 {
     double gap = 0.0;
@@ -499,6 +499,11 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         SU_GO(su_take_show(&take, shown, o->points, &tool->err));
     }
     if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
+    if (!curves && clip->layered)
+        su_warn(tool,
+                "'%s' moves joints or shapes on several animation layers, which are not put together: one of them is "
+                "taken; merge the layers, or bake them, in the program that made the file",
+                clip->name);
     SU_GO(say_left_behind(tool, &scene, clip));
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
     say_take(tool, &scene, &character, clip, &take);

@@ -42,8 +42,8 @@ void su_fbx_drop_links(char *data, size_t size, su_arena *arena);
 /* Makes 0, in the file's bytes, of the range of each clip none of whose keys lies in it, so that assimp keeps them. */
 void su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena);
 
-/* Moves the keys of an FBX to where the file has them: assimp begins every clip at 0. A clip is known by its name and
- * its place among those of that name. */
+/* Moves the keys of an FBX to where the file has them: assimp begins every clip at 0. And says which are layered. A
+ * clip is known by its name and its place among those of that name. */
 void su_fbx_clip_times(const char *path, su_scene *scene);
 
 /* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */

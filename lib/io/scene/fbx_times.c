@@ -18,7 +18,7 @@ typedef struct stack {
     size_t length;
     int64_t id, start, stop;  /* ticks */
     size_t start_at, stop_at; /* of these numbers in the file; 0: it has none */
-    bool taken;
+    bool taken, layered;      /* found; with curves of one property on several layers */
 } stack;
 
 typedef struct curve {
@@ -27,7 +27,7 @@ typedef struct curve {
 
 typedef struct link {
     int64_t child, parent;
-    bool moves; /* by a property that is read */
+    int moves; /* the property, of those that are read; 0: none of them */
 } link;
 
 typedef struct listing {
@@ -61,9 +61,9 @@ static void add_link(listing *l, int64_t child, int64_t parent, const char *prop
     static const char *const moving[] = {"Lcl Translation", "Lcl Rotation", "Lcl Scaling", "DeformPercent"};
     link *more = su_fbx_one_more(l->arena, l->link, l->links, &l->room[2], sizeof *more);
     if (!more) return;
-    bool moves = false;
+    int moves = 0;
     for (size_t i = 0; property && i < sizeof moving / sizeof *moving; i++)
-        moves |= strlen(moving[i]) == length && memcmp(property, moving[i], length) == 0;
+        if (su_fbx_key_is(property, length, moving[i])) moves = (int)i + 1;
     l->link = more;
     more[l->links++] = (link){child, parent, moves};
 }
@@ -167,7 +167,7 @@ static bool key_range(const listing *l, const stack *s, int64_t *first, int64_t 
         for (int64_t i = links_of(l, l->curve[c].id, &end); i < end; i++) {
             int64_t node = l->link[i].parent;
             bool moves = false;
-            for (int64_t k = links_of(l, node, &node_end); k < node_end; k++) moves |= l->link[k].moves;
+            for (int64_t k = links_of(l, node, &node_end); k < node_end; k++) moves |= l->link[k].moves > 0;
             if (!moves || !hangs_on(l, node, s->id, 2)) continue;
             if (l->curve[c].first < *first) *first = l->curve[c].first;
             if (l->curve[c].last > *last) *last = l->curve[c].last;
@@ -203,6 +203,58 @@ void su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena)
     }
 }
 
+/* ---- layers ---- */
+
+/* A curve, by what it moves. */
+typedef struct moved {
+    int64_t model, stack, node;
+    int property;
+} moved;
+
+static int compare_moved(const void *a, const void *b)
+{
+    const moved *x = a, *y = b;
+    if (x->model != y->model) return x->model < y->model ? -1 : 1;
+    if (x->property != y->property) return x->property < y->property ? -1 : 1;
+    if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Adds a curve for each stack that its node hangs on, and for each property that the node moves. */
+static void list_moved(const listing *l, int64_t node, moved **list, int64_t *count, int64_t *room)
+{
+    int64_t end, layer_end;
+    const int64_t first = links_of(l, node, &end);
+    for (int64_t i = first; i < end; i++) /* up to a layer, and from that to a stack */
+        for (int64_t k = links_of(l, l->link[i].parent, &layer_end); k < layer_end && l->link[i].moves == 0; k++)
+            for (int64_t m = first; m < end; m++) {
+                if (l->link[m].moves == 0) continue;
+                moved *more = su_fbx_one_more(l->arena, *list, *count, room, sizeof *more);
+                if (!more) return;
+                *list = more;
+                more[(*count)++] = (moved){l->link[m].parent, l->link[k].parent, node, l->link[m].moves};
+            }
+}
+
+/* Marks stacks in which several nodes have curves of one property: one of each layer. */
+static void find_layers(listing *l)
+{
+    moved *list = NULL;
+    int64_t count = 0, room = 0, end;
+    for (int64_t c = 0; c < l->curves; c++)
+        for (int64_t i = links_of(l, l->curve[c].id, &end); i < end; i++)
+            list_moved(l, l->link[i].parent, &list, &count, &room);
+    if (count > 1) su_sort(list, (size_t)count, sizeof *list, compare_moved);
+    for (int64_t k = 1; k < count; k++) {
+        const moved *a = list + k - 1, *b = list + k;
+        if (a->model != b->model || a->property != b->property || a->stack != b->stack || a->node == b->node) continue;
+        for (int64_t i = 0; i < l->stacks; i++)
+            if (l->stack[i].id == a->stack) l->stack[i].layered = true;
+    }
+}
+
+/* ---- clips ---- */
+
 static void shift(int64_t count, double *times, double by)
 {
     for (int64_t i = 0; i < count; i++) times[i] += by;
@@ -228,6 +280,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
     const char *data = scene->clips > 0 ? su_fbx_file(path, scene, &size) : NULL;
     if (!data) return;
     list_clips(data, size, &l);
+    find_layers(&l);
     for (int64_t c = 0; c < scene->clips; c++) {
         su_scene_clip *clip = &scene->clip[c];
         char number[32]; /* of a clip whose stack has no name */
@@ -239,6 +292,7 @@ void su_fbx_clip_times(const char *path, su_scene *scene)
                 found = &l.stack[i];
         if (!found) continue;
         found->taken = true;
+        clip->layered = found->layered;
         int64_t first, last;
         double by = 0; /* s */
         if (has_range(&l, found))

@@ -92,6 +92,7 @@ typedef struct su_scene_clip {
     const char *name;
     double start, end; /* s: first and last key */
     double key_rate;   /* 1/s: one over the median distance of keys; 0 where there are none */
+    bool layered;      /* FBX: some property is moved on several layers, of which one is taken */
     int64_t channels, morph_channels;
     su_scene_channel *channel;
     su_scene_morph_channel *morph_channel;

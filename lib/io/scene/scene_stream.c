@@ -124,6 +124,7 @@ static void move_clip(stream *s, su_scene_clip *clip)
     move_bytes(s, &clip->start, sizeof clip->start);
     move_bytes(s, &clip->end, sizeof clip->end);
     move_bytes(s, &clip->key_rate, sizeof clip->key_rate);
+    move_bytes(s, &clip->layered, sizeof clip->layered);
     move_count(s, &clip->channels);
     move_count(s, &clip->morph_channels);
     clip->channel = make_room(s, clip->channel, clip->channels, sizeof *clip->channel, sizeof(int64_t));
