@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-ends, fbx-text-ends, fbx-layers, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-late-aside, fbx-text-late-aside, fbx-shapes-between, fbx-text-shapes-part, fbx-constraint, fbx-text-constraint, fbx-compensated, fbx-text-apart, fbx-bare, fbx-pivot-bare, fbx-world, fbx-text-world-geometric, fbx-loose, fbx-few-bare, fbx-cubic, fbx-text-cubic, fbx-ends, fbx-text-ends, fbx-layers, fbx-held, fbx6, fbx6-text-pivot, fbx6-text-z, fbx6-text-geometric, fbx6-text-materials, fbx6-shapes, fbx6-cubic, fbx6-text-cubic, fbx6-ends, fbx6-text-ends, collada, collada-z, collada-materials, collada-named, usd, usd-z, usd-shapes, usd-shapes-between, usd-bare, usd-motion
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -69,7 +69,7 @@ class Rig:
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = self.bound_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
         self.sparse = kind in ("fbx-sparse", "fbx-cubic", "fbx-text-cubic", "fbx-held")      # a key every four frames
-        self.ends = kind in ("fbx-ends", "fbx-text-ends")      # keys at the first and the last frame alone
+        self.ends = kind in ("fbx-ends", "fbx-text-ends", "fbx6-ends", "fbx6-text-ends")      # keys at the first and the last frame alone
         self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node, before what clusters bind
         if self.geometric:
             self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
@@ -419,17 +419,17 @@ def fbx6_tree(rig):
              if kind == "OO" and names.get(a) in known and names.get(b) in known and names[a] != names[b]]
     objects.append(("GlobalSettings", [], [p60(tree["GlobalSettings"])]))
 
-    def channel(name, values, step):
+    def channel(name, values, step, level=False):
         keys = []
         for f in range(0, FRAMES, step):
             slope = FPS * float(values[1] - values[0])       # all that moves does so evenly
-            keys += [Long(f * TICKS // FPS), float(values[f])] + (["U", "s", slope, slope, "n"] if step > 1 else ["L"])
+            keys += [Long(f * TICKS // FPS), float(values[f])] + (["U", "s", 0., 0., "a", 1 / 3., 1 / 3.] if level else ["U", "s", slope, slope, "n"] if step == 4 else ["L"])
         return ("Channel", [name], [("Default", [float(values[0])], []), ("KeyVer", [4005], []), ("KeyCount", [len(range(0, FRAMES, step))], []), ("Key", keys, [])])
 
-    step = 4 if "-cubic" in rig.kind else 1
+    step = FRAMES - 1 if rig.ends else 4 if "-cubic" in rig.kind else 1
     models = []
     for b, tracks in ((0, (("T", rig.move + rig.t[0]), ("R", rig.angle["hip"]))), (1, (("R", rig.angle["knee"]),))):
-        parts = [("Channel", [what], [channel(axis, v[:, i], step) for i, axis in enumerate("XYZ")]) for what, v in tracks]
+        parts = [("Channel", [what], [channel(axis, v[:, i], step, rig.ends and what == "R") for i, axis in enumerate("XYZ")]) for what, v in tracks]
         models.append(("Model", ["Model::" + BONES[b]], [("Version", [1.1], []), ("Channel", ["Transform"], parts)]))
     if rig.shape is not None:
         models.append(("Model", ["Model::tube"], [channel("bulge", 100 * rig.shape_weight, 1)]))

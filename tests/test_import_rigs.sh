@@ -7,7 +7,7 @@ cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points
 need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-sparse fbx-cubic fbx-text-cubic fbx-ends fbx-text-ends fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes usd-shapes-between; do
+for kind in fbx-sparse fbx-cubic fbx-text-cubic fbx-ends fbx-text-ends fbx-held fbx-world fbx-text-world-geometric fbx-loose fbx6 fbx6-text-pivot fbx6-text-z fbx6-text-geometric fbx6-text-materials fbx6-shapes fbx6-cubic fbx6-text-cubic fbx6-ends fbx6-text-ends fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid fbx-late-aside fbx-text-late-aside fbx-constraint fbx-text-constraint fbx-compensated fbx-text-apart fbx-shapes-between fbx-text-shapes-part collada collada-z collada-materials collada-named usd usd-z usd-shapes usd-shapes-between; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     usd*) file=$kind.usda clip=bend ;;

@@ -2,27 +2,20 @@
 
 #include "core/order.h"
 #include "geometry/rotation.h"
+#include "io/scene/fbx_keys.h"
 #include "io/scene/fbx_records.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define USUAL_RATE 30.0        /* frames a second, where the file says none */
-enum { MOST_FRAMES = 100000 }; /* an hour, more or less: longer takes are damage */
-
-/* What stands behind a key: the way to the next. Slopes in units a second. */
-typedef struct key {
-    double value;
-    char way;       /* L straight, C constant, U a cubic with slopes, A one whose slopes follow from its neighbours */
-    double out, in; /* slopes behind this key and before the next */
-} key;
+#define USUAL_RATE 30.0                /* frames a second, where the file says none */
+enum { MOST_FRAMES = 100000 };         /* an hour, more or less: longer takes are damage */
+static const double MOST_TICKS = 9e18; /* what whole numbers of 64 bits hold */
 
 typedef struct curve {
     double value; /* where it has no keys */
-    int64_t keys;
-    double *time; /* (keys) s */
-    key *key;     /* (keys) */
+    su_fbx_curve of;
 } curve;
 
 static bool is_way(const su_fbx6_value *v) { return v->text && strlen(v->text) == 1 && strchr("LCU", v->text[0]); }
@@ -33,53 +26,61 @@ static bool begins(const su_fbx6_node *list, int64_t at)
     return at + 2 < list->values && !list->value[at].text && !list->value[at + 1].text && is_way(&list->value[at + 2]);
 }
 
-/* Key: time, value, L, or C with a letter, or U with a letter for the kind of its slopes (s, b: two numbers; others
- * follow from the neighbours) and more about weights, which do not count here. */
+/* What stands behind a key's value, up to `next`: L, straight; C with n where the next key's value counts; U with a
+ * letter for the kind of its tangents (s, b: two slopes; others are taken for automatic ones), and where that has
+ * slopes with another for their lengths (r: of this key's, l: of the next one's, a: both). */
+static void read_way(const su_fbx6_node *list, int64_t at, int64_t next, su_fbx_key *key)
+{
+    const char way = list->value[at].text[0], kind = at + 1 < next ? su_fbx6_text(list, at + 1)[0] : 0;
+    if (way == 'C') key->flags = SU_FBX_CONSTANT | (kind == 'n' ? SU_FBX_OF_NEXT : 0);
+    if (way != 'U') return;
+    key->flags = SU_FBX_CUBIC | SU_FBX_WHOLE | SU_FBX_CLAMPED;
+    if ((kind != 's' && kind != 'b') || at + 3 >= next) return;
+    key->flags = SU_FBX_CUBIC | SU_FBX_USER;
+    key->right = (float)list->value[at + 2].number, key->left = (float)list->value[at + 3].number;
+    const char lengths = at + 4 < next ? su_fbx6_text(list, at + 4)[0] : 0;
+    int64_t from = at + 5;
+    if ((lengths == 'a' || lengths == 'r') && from < next) key->right_length = list->value[from++].number;
+    if ((lengths == 'a' || lengths == 'l') && from < next) key->left_length = list->value[from].number;
+}
+
 static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena, curve *out)
 {
     const su_fbx6_node *list = su_fbx6_child(channel, "Key"), *value = su_fbx6_child(channel, "Default");
+    su_fbx_curve *of = &out->of;
     *out = (curve){.value = value ? su_fbx6_number(value, 0) : usual};
     if (!list) return 0;
-    out->time = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->time);
-    out->key = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->key);
-    if (!out->time || !out->key) return 1;
-    for (int64_t at = 0; begins(list, at);) {
-        const double time = list->value[at].number / SU_FBX_TICKS;
-        key k = {list->value[at + 1].number, list->value[at + 2].text[0], 0, 0};
-        int64_t next = at + 3;
+    of->key = su_arena_alloc(arena, list->values / 3 + 1, sizeof *of->key);
+    if (!of->key) return 1;
+    for (int64_t at = 0, next; begins(list, at); at = next) {
+        su_fbx_key key = {.time = (int64_t)fmin(fmax(list->value[at].number, -MOST_TICKS), MOST_TICKS),
+                          .value = list->value[at + 1].number,
+                          .right_length = 1.0 / 3,
+                          .left_length = 1.0 / 3};
+        next = at + 3;
         while (next < list->values && !begins(list, next)) next++;
-        if (k.way == 'U') {
-            const char *kind = su_fbx6_text(list, at + 3);
-            bool given = (kind[0] == 's' || kind[0] == 'b') && at + 5 < next;
-            k.way = given ? 'U' : 'A';
-            if (given) k.out = list->value[at + 4].number, k.in = list->value[at + 5].number;
-        }
-        if (out->keys == 0 || time > out->time[out->keys - 1]) out->time[out->keys] = time, out->key[out->keys++] = k;
-        at = next;
-    }
-    for (int64_t i = 0; i + 1 < out->keys; i++) { /* as Catmull and Rom's splines, level at both ends */
-        key *k = out->key + i;
-        const double *t = out->time + i;
-        if (k->way != 'A') continue;
-        k->out = i > 0 ? (k[1].value - k[-1].value) / (t[1] - t[-1]) : 0;
-        k->in = i + 2 < out->keys ? (k[2].value - k[0].value) / (t[2] - t[0]) : 0;
+        read_way(list, at + 2, next, &key);
+        if (of->count == 0 || key.time > of->key[of->count - 1].time) of->key[of->count++] = key;
     }
     return 0;
 }
 
+/* time: s */
 static double value_at(const curve *c, double time)
 {
-    if (c->keys == 0) return c->value;
-    if (time <= c->time[0]) return c->key[0].value;
-    if (time >= c->time[c->keys - 1]) return c->key[c->keys - 1].value;
-    int64_t at = su_interval(c->time, c->keys, time);
-    const key *a = &c->key[at], *b = a + 1;
-    double h = c->time[at + 1] - c->time[at], s = (time - c->time[at]) / h;
-    if (a->way == 'C') return a->value;
-    if (a->way == 'L') return a->value + s * (b->value - a->value);
-    double s2 = s * s, s3 = s2 * s;
-    return (2 * s3 - 3 * s2 + 1) * a->value + (3 * s2 - 2 * s3) * b->value +
-           h * ((s3 - 2 * s2 + s) * a->out + (s3 - s2) * a->in);
+    const su_fbx_key *key = c->of.key;
+    const double ticks = time * SU_FBX_TICKS;
+    int64_t low = 0, high = c->of.count - 1;
+    if (c->of.count == 0) return c->value;
+    if (ticks < (double)key[0].time) return key[0].value;
+    while (low < high) { /* the last key that is not later than rounding makes it */
+        int64_t middle = low + (high - low + 1) / 2;
+        if ((double)key[middle].time <= ticks + 1)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low + 1 < c->of.count ? su_fbx_between(&c->of, low, ticks) : key[low].value;
 }
 
 /* ---- takes ---- */
@@ -102,8 +103,9 @@ typedef struct moving {
 
 static void widen(const curve *c, double *first, double *last)
 {
-    if (c->keys == 0) return;
-    *first = fmin(*first, c->time[0]), *last = fmax(*last, c->time[c->keys - 1]);
+    if (c->of.count == 0) return;
+    *first = fmin(*first, (double)c->of.key[0].time / SU_FBX_TICKS);
+    *last = fmax(*last, (double)c->of.key[c->of.count - 1].time / SU_FBX_TICKS);
 }
 
 static const su_scene_mesh *mesh_at(const su_scene *scene, int32_t node)
@@ -126,7 +128,7 @@ static int read_moving(const su_fbx6_node *in, const su_fbx6_model *model, su_sc
         const su_fbx6_node *channel = find_channel(find_channel(all, kind[i / 3]), axis[i % 3]);
         if (read_curve(channel, usual[i / 3][i % 3], &scene->arena, &out->part[i])) return 1;
         widen(&out->part[i], first, last);
-        out->keys += out->part[i].keys;
+        out->keys += out->part[i].of.count;
     }
     int64_t shapes = out->mesh ? out->mesh->shapes : 0;
     if (!(out->shape = su_arena_alloc(&scene->arena, shapes, sizeof *out->shape))) return 1;

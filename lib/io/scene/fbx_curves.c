@@ -1,28 +1,13 @@
 #include "io/scene/fbx_curves.h"
 
+#include "io/scene/fbx_keys.h"
 #include "io/scene/fbx_records.h"
 
 #include <math.h>
 #include <string.h>
 
-/* KeyAttrFlags of a key: what the curve does up to the next one, how its tangents are made, and whether they say their
- * lengths. Automatic tangents are those of a cubic that are neither TCB nor USER. */
-enum {
-    CONSTANT = 0x2,
-    CUBIC = 0x8,
-    OF_NEXT = 0x100,  /* of a constant: the value of the next key */
-    TCB = 0x200,      /* KeyAttrDataFloat has tension, continuity and bias (Kochanek, Bartels 1984) */
-    USER = 0x400,     /* it has the slopes */
-    LEVEL = 0x1000,   /* automatic: 0 beside a key of the same value */
-    WHOLE = 0x2000,   /* automatic: of the line between the neighbours, wherever the key is in time */
-    CLAMPED = 0x4000, /* automatic: goes beyond no key */
-    LENGTH_RIGHT = 0x01000000,
-    LENGTH_LEFT = 0x02000000 /* of the next key */
-};
-static const double BIAS_UNIT = 100; /* per cent that an automatic tangent is drawn to one side, which it has */
-static const double BIAS_MOST = 5,
-                    BIAS_RISE = 40;          /* so many units beyond it steepens by their square times this, 1/s */
-static const double LENGTH_UNIT = 9999;      /* of tangents, in two halves of the third number of KeyAttrDataFloat */
+/* Of lengths of tangents, in two halves of the third number of KeyAttrDataFloat. */
+static const double LENGTH_UNIT = 9999;
 static const double USUAL_RATE = 30;         /* frames a second where the file says none */
 static const double SPARSE = 1.5;            /* frames: keys farther apart get others in between */
 enum { MOST_FRAMES = 100000, DEEPEST = 64 }; /* of a curve, and of nested records; else the file is left as it is */
@@ -53,19 +38,6 @@ double su_fbx_rate(double mode, double custom)
     return mode >= 0 && mode < (double)(sizeof rate / sizeof *rate) ? rate[(int)mode] : 0;
 }
 
-typedef struct key {
-    int64_t time; /* ticks */
-    double value;
-    uint32_t flags;
-    float right, left, third; /* KeyAttrDataFloat: slopes of this key and of the next one, 1/s, or what flags say */
-    double right_length, left_length; /* of tangents, over the distance of the keys */
-} key;
-
-typedef struct curve {
-    int64_t count;
-    key *key;
-} curve;
-
 /* A curve with its new keys, and where its arrays stand in the file. */
 typedef struct sampled {
     size_t times_at, values_at;
@@ -85,93 +57,14 @@ typedef struct curves {
 
 /* ---- a curve ---- */
 
-/* Ticks; times of broken files may lie farther apart than whole numbers go. */
-static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
-
-/* What `bias` makes of a slope between those on both sides. All of it 1/tick. */
-static double draw(double slope, double left, double right, double bias)
-{
-    double share = fabs(bias) / BIAS_UNIT, side = bias > 0 ? right : left, beyond = fmax(share - BIAS_MOST, 0);
-    double direction = side != slope ? side - slope : bias;
-    return slope + share * (side - slope) + copysign(beyond * beyond * BIAS_RISE / SU_FBX_TICKS, direction);
-}
-
-/* The slope of an automatic tangent, 1/tick, as programs of Autodesk make it. */
-static double automatic(const curve *of, int64_t k, double bias)
-{
-    const key *own = of->key + k, *before = k > 0 ? own - 1 : own, *after = k + 1 < of->count ? own + 1 : own;
-    bool end = before == own || after == own;
-    if (before == after || (end && own->flags & CLAMPED)) return 0;
-    if (own->flags & LEVEL &&
-        ((before != own && before->value == own->value) || (after != own && after->value == own->value)))
-        return 0;
-    double slope = (after->value - before->value) / distance(before->time, after->time);
-    if (end) return own->flags & WHOLE || fabs(bias) <= BIAS_MOST * BIAS_UNIT ? slope : draw(slope, slope, slope, bias);
-    double rise = (own->value - before->value) / distance(before->time, own->time),
-           next = (after->value - own->value) / distance(own->time, after->time);
-    if (!(own->flags & WHOLE)) {
-        double share = distance(before->time, own->time) / distance(before->time, after->time);
-        slope = draw(0.5 * slope + 0.5 * (rise * (1 - share) + next * share), rise, next, bias);
-    }
-    if (!(own->flags & CLAMPED)) return slope;
-    double most = fmin(copysign(1, slope) * rise / before->left_length, copysign(1, slope) * next / own->right_length);
-    return copysign(fmin(fabs(slope), fmax(most, 0)), slope);
-}
-
-/* The slopes towards a key and from it on, 1/tick. */
-static void slopes(const curve *of, int64_t k, double *left, double *right)
-{
-    const key *own = of->key + k, *before = k > 0 ? own - 1 : NULL, *after = k + 1 < of->count ? own + 1 : NULL;
-    double said = before ? (double)before->left : 0;
-    *left = said / SU_FBX_TICKS, *right = (double)own->right / SU_FBX_TICKS;
-    if (!(own->flags & CUBIC) || (own->flags & USER && !(own->flags & TCB))) return;
-    if (!(own->flags & TCB)) {
-        *left = automatic(of, k, -said), *right = automatic(of, k, (double)own->right);
-        return;
-    }
-    double rise = before ? (own->value - before->value) / distance(before->time, own->time) : 0,
-           next = after ? (after->value - own->value) / distance(own->time, after->time) : 0,
-           tight = (before && after ? 0.5 : 1) * (1 - (double)own->right), corner = (double)own->left,
-           bias = (double)own->third;
-    *left = tight * ((1 + bias) * (1 - corner) * rise + (1 - bias) * (1 + corner) * next);
-    *right = tight * ((1 + bias) * (1 + corner) * rise + (1 - bias) * (1 - corner) * next);
-}
-
-/* Bézier's cubic from 0 by a and b. */
-static double bezier(double a, double b, double end, double u)
-{
-    double v = 1 - u;
-    return 3 * v * v * u * a + 3 * v * u * u * b + u * u * u * end;
-}
-
-/* The curve between key k and the next one, at a time there. */
-static double between(const curve *of, int64_t k, double time)
-{
-    const key *from = of->key + k, *to = from + 1;
-    double length = distance(from->time, to->time), share = (time - (double)from->time) / length,
-           rise = to->value - from->value;
-    if (from->flags & CONSTANT) return from->flags & OF_NEXT ? to->value : from->value;
-    if (!(from->flags & CUBIC)) return from->value + share * rise;
-    double a = from->right_length, b = 1 - from->left_length, low = 0, high = 1, u = share;
-    for (int i = 0; i < 50 && (a != 1.0 / 3 || b != 2.0 / 3); i++) { /* the place on the curve that has this time */
-        u = 0.5 * (low + high);
-        if (bezier(a, b, 1, u) < share)
-            low = u;
-        else
-            high = u;
-    }
-    double start, end, aside;
-    slopes(of, k, &aside, &start), slopes(of, k + 1, &end, &aside);
-    return from->value + bezier(a * start * length, rise - (1 - b) * end * length, rise, u);
-}
-
 /* Is there anything between two keys that a straight line between frames would miss? */
-static bool is_sparse(const curves *c, const curve *of, int64_t k)
+static bool is_sparse(const curves *c, const su_fbx_curve *of, int64_t k)
 {
-    const key *from = of->key + k, *to = from + 1;
-    if (distance(from->time, to->time) <= SPARSE * c->step) return false;
+    const su_fbx_key *from = of->key + k, *to = from + 1;
+    if (su_fbx_distance(from->time, to->time) <= SPARSE * c->step) return false;
     for (int i = 1; i < 4; i++)
-        if (between(of, k, (double)from->time + 0.25 * i * distance(from->time, to->time)) != from->value) return true;
+        if (su_fbx_between(of, k, (double)from->time + 0.25 * i * su_fbx_distance(from->time, to->time)) != from->value)
+            return true;
     return to->value != from->value;
 }
 
@@ -182,12 +75,12 @@ static float single(const unsigned char *bytes)
 
 /* The curve's keys; none where they are everywhere near enough or do not belong together. Where its arrays stand goes
  * into `at`. */
-static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at)
+static su_fbx_curve read_keys(const curves *c, const su_fbx_record *record, sampled *at)
 {
-    const curve none = {0};
+    const su_fbx_curve none = {0};
     su_fbx_record child, value_record = {0}, flag_record = {0}, slope_record = {0}, use_record = {0};
     const unsigned char *time = NULL;
-    curve out = {0};
+    su_fbx_curve out = {0};
     for (size_t from = record->children; su_fbx_open_record(c->reader, from, record->end, &child); from = child.end) {
         if (su_fbx_is_named(&child, "KeyTime"))
             time = su_fbx_read_array(c->reader, &child, 'l', 8, &out.count), at->times_at = from;
@@ -204,7 +97,7 @@ static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at
     for (int64_t k = 1; time && k < out.count; k++) {
         int64_t before = (int64_t)su_fbx_little(time + 8 * (k - 1), 8), own = (int64_t)su_fbx_little(time + 8 * k, 8);
         if (own <= before) return none;
-        sparse |= distance(before, own) > SPARSE * c->step;
+        sparse |= su_fbx_distance(before, own) > SPARSE * c->step;
     }
     if (!sparse) return none; /* as in most files: a key a frame, and no other array is read */
     int64_t values = 0, kinds = 0, numbers = 0, counts = 0, kind = 0, used = 0;
@@ -216,11 +109,11 @@ static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at
     if (!out.key) return none;
     if (!flags || !slopes || !uses || numbers != 4 * kinds || counts != kinds) kinds = 0;
     for (int64_t k = 0; k < out.count; k++) {
-        key *own = out.key + k;
-        *own = (key){.time = (int64_t)su_fbx_little(time + 8 * k, 8),
-                     .value = (double)single(value + 4 * k),
-                     .right_length = 1.0 / 3,
-                     .left_length = 1.0 / 3};
+        su_fbx_key *own = out.key + k;
+        *own = (su_fbx_key){.time = (int64_t)su_fbx_little(time + 8 * k, 8),
+                            .value = (double)single(value + 4 * k),
+                            .right_length = 1.0 / 3,
+                            .left_length = 1.0 / 3};
         if (!isfinite(own->value)) return none;
         while (kind < kinds && used >= (int32_t)su_fbx_little(uses + 4 * kind, 4)) kind++, used = 0;
         used++;
@@ -229,10 +122,10 @@ static curve read_keys(const curves *c, const su_fbx_record *record, sampled *at
         uint32_t lengths = (uint32_t)su_fbx_little(tangent + 8, 4);
         own->flags = (uint32_t)su_fbx_little(flags + 4 * kind, 4);
         own->right = single(tangent), own->left = single(tangent + 4);
-        if (own->flags & TCB) own->third = single(tangent + 8);
+        if (own->flags & SU_FBX_TCB) own->third = single(tangent + 8);
         if (!isfinite(own->right) || !isfinite(own->left) || !isfinite(own->third)) return none;
-        if (own->flags & LENGTH_RIGHT) own->right_length = fmin(1, (lengths & 0xffff) / LENGTH_UNIT);
-        if (own->flags & LENGTH_LEFT) own->left_length = fmin(1, (lengths >> 16) / LENGTH_UNIT);
+        if (own->flags & SU_FBX_LENGTH_RIGHT) own->right_length = fmin(1, (lengths & 0xffff) / LENGTH_UNIT);
+        if (own->flags & SU_FBX_LENGTH_LEFT) own->left_length = fmin(1, (lengths >> 16) / LENGTH_UNIT);
     }
     return out;
 }
@@ -242,11 +135,11 @@ static void sample_curve(curves *c, const su_fbx_record *record)
 {
     sampled out = {0};
     bool sparse = false;
-    const curve of = read_keys(c, record, &out);
-    const key *keys = of.key;
+    const su_fbx_curve of = read_keys(c, record, &out);
+    const su_fbx_key *keys = of.key;
     if (!keys) return;
     for (int64_t k = 0; k + 1 < of.count && !sparse; k++) sparse = is_sparse(c, &of, k);
-    double frames = distance(keys[0].time, keys[of.count - 1].time) / c->step;
+    double frames = su_fbx_distance(keys[0].time, keys[of.count - 1].time) / c->step;
     if (!sparse || frames > MOST_FRAMES) return;
     out.time = su_arena_alloc(c->arena, of.count + (int64_t)frames + 1, sizeof *out.time);
     out.value = su_arena_alloc(c->arena, of.count + (int64_t)frames + 1, sizeof *out.value);
@@ -254,7 +147,7 @@ static void sample_curve(curves *c, const su_fbx_record *record)
     if (!out.time || !out.value || !more) return;
     int64_t frame = 1; /* from the curve's first key on */
     for (int64_t k = 0; k < of.count; k++) {
-        out.time[out.count] = keys[k].time, out.value[out.count++] = (float)keys[k].value;
+        out.time[out.count] = keys[k].time, out.value[out.count++] = (float)su_fbx_at_key(&of, k);
         if (k + 1 == of.count) break;
         bool fill = is_sparse(c, &of, k);
         for (; frame <= (int64_t)frames; frame++) {
@@ -262,7 +155,7 @@ static void sample_curve(curves *c, const su_fbx_record *record)
             if (time > (double)keys[k + 1].time - 0.25 * c->step) break;
             if (!fill || time < (double)keys[k].time + 0.25 * c->step) continue;
             out.time[out.count] = llround(time);
-            out.value[out.count++] = (float)between(&of, k, time);
+            out.value[out.count++] = (float)su_fbx_between(&of, k, time);
         }
         while ((double)keys[0].time + (double)frame * c->step < (double)keys[k + 1].time + 0.25 * c->step) frame++;
     }
