@@ -3,7 +3,6 @@
 #include "io/scene/fbx_records.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +78,8 @@ static bool is_one_of(const char *name, size_t length, size_t count, const char 
 static char array_type(const char *key, size_t length)
 {
     static const char *const whole[] = {"Indexes", "Materials", "KeyAttrFlags", "KeyAttrRefCount",
-                                        "Edges",   "Smoothing", "TextureId",    "Visibility"},
-                             *const single[] = {"KeyValueFloat", "KeyAttrDataFloat"};
+                                        "Edges",   "Smoothing", "TextureId",    "Visibility"};
+    static const char *const single[] = {"KeyValueFloat", "KeyAttrDataFloat"};
     if (su_fbx_key_is(key, length, "KeyTime")) return 'l';
     if (IS_ONE_OF(key, length, single)) return 'f';
     bool index = length > 5 && memcmp(key + length - 5, "Index", 5) == 0;
@@ -90,9 +89,8 @@ static char array_type(const char *key, size_t length)
 /* Of the values of a property: by the word that stands second. */
 static char property_type(const char *kind, size_t length)
 {
-    static const char *const whole[] = {"bool", "Bool", "int", "Int", "enum", "Enum", "Integer"}, *const wide[] = {
-                                                                                                      "KTime",
-                                                                                                      "ULongLong"};
+    static const char *const whole[] = {"bool", "Bool", "int", "Int", "enum", "Enum", "Integer"};
+    static const char *const wide[] = {"KTime", "ULongLong"};
     return IS_ONE_OF(kind, length, whole) ? 'I' : IS_ONE_OF(kind, length, wide) ? 'L' : 'D';
 }
 
