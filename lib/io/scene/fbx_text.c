@@ -137,10 +137,11 @@ static bool is_number(const char *at)
     return end > at && (!isalpha((unsigned char)*at) || (size_t)(end - at) >= word_length(at));
 }
 
+/* Has a number a point, an exponent, or no value? */
 static bool is_real(const char *at, const char *end)
 {
     for (; at < end; at++)
-        if (*at == '.' || *at == 'e' || *at == 'E' || isalpha((unsigned char)*at)) return true;
+        if (*at == '.' || isalpha((unsigned char)*at)) return true;
     return false;
 }
 
@@ -167,7 +168,7 @@ static void read_array(writer *w, const char *key, size_t length)
     long long count = strtoll(w->at + 1, &end, 10);
     w->at = end;
     skip_blanks(w);
-    if (*w->at != '{' || count < 0) w->broken = true;
+    if (*w->at != '{' || count < 0 || count > UINT32_MAX / 8) w->broken = true;
     if (w->broken) return;
     w->at++, skip_blanks(w);
     if (strncmp(w->at, "a:", 2) == 0) w->at += 2;
