@@ -18,8 +18,8 @@ typedef struct su_control_mesh {
  * polygon: then the order of the file cannot be kept. */
 void su_control_points_match(su_scene *scene, const su_control_mesh *mesh);
 
-/* Do so for all meshes of a file; whatever is not understood is passed over. */
-void su_fbx_control_points(const char *path, su_scene *scene);
+/* Do so for all meshes of a file, of an FBX by its bytes (su_fbx_file); whatever is not understood is passed over. */
+void su_fbx_control_points(const char *data, size_t size, su_scene *scene);
 /* Joints of skins, too, where a mesh has the name of one. */
 void su_collada_control_points(const char *path, su_scene *scene);
 
@@ -44,7 +44,7 @@ void su_fbx_unsay_ranges(char *data, size_t size, su_arena *arena);
 
 /* Moves the keys of an FBX to where the file has them: assimp begins every clip at 0. And says which are layered. A
  * clip is known by its name and its place among those of that name. */
-void su_fbx_clip_times(const char *path, su_scene *scene);
+void su_fbx_clip_times(const char *data, size_t size, su_scene *scene);
 
 /* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */
 char *su_control_points_text(const char *path, su_scene *scene, size_t *size);

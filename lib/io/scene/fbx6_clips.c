@@ -16,6 +16,7 @@ static const double MOST_TICKS = 9e18; /* what whole numbers of 64 bits hold */
 typedef struct curve {
     double value; /* where it has no keys */
     su_fbx_curve of;
+    double *ticks; /* (of.count) times of its keys */
 } curve;
 
 static bool is_way(const su_fbx6_value *v) { return v->text && strlen(v->text) == 1 && strchr("LCU", v->text[0]); }
@@ -51,7 +52,8 @@ static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena
     *out = (curve){.value = value ? su_fbx6_number(value, 0) : usual};
     if (!list) return 0;
     of->key = su_arena_alloc(arena, list->values / 3 + 1, sizeof *of->key);
-    if (!of->key) return 1;
+    out->ticks = su_arena_alloc(arena, list->values / 3 + 1, sizeof *out->ticks);
+    if (!of->key || !out->ticks) return 1;
     for (int64_t at = 0, next; begins(list, at); at = next) {
         su_fbx_key key = {.time = (int64_t)fmin(fmax(list->value[at].number, -MOST_TICKS), MOST_TICKS),
                           .value = list->value[at + 1].number,
@@ -60,7 +62,8 @@ static int read_curve(const su_fbx6_node *channel, double usual, su_arena *arena
         next = at + 3;
         while (next < list->values && !begins(list, next)) next++;
         read_way(list, at + 2, next, &key);
-        if (of->count == 0 || key.time > of->key[of->count - 1].time) of->key[of->count++] = key;
+        if (of->count > 0 && key.time <= of->key[of->count - 1].time) continue;
+        out->ticks[of->count] = (double)key.time, of->key[of->count++] = key;
     }
     return 0;
 }
@@ -70,17 +73,11 @@ static double value_at(const curve *c, double time)
 {
     const su_fbx_key *key = c->of.key;
     const double ticks = time * SU_FBX_TICKS;
-    int64_t low = 0, high = c->of.count - 1;
-    if (c->of.count == 0) return c->value;
-    if (ticks < (double)key[0].time) return key[0].value;
-    while (low < high) { /* the last key that is not later than rounding makes it */
-        int64_t middle = low + (high - low + 1) / 2;
-        if ((double)key[middle].time <= ticks + 1)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low + 1 < c->of.count ? su_fbx_between(&c->of, low, ticks) : key[low].value;
+    const int64_t last = c->of.count - 1;
+    if (last < 0) return c->value;
+    if (ticks < c->ticks[0]) return key[0].value;
+    if (ticks + 1 >= c->ticks[last]) return key[last].value; /* a tick is what rounding may be off */
+    return su_fbx_between(&c->of, su_interval(c->ticks, c->of.count, ticks + 1), ticks);
 }
 
 /* ---- takes ---- */

@@ -192,11 +192,6 @@ typedef struct copy {
     bool failed;
 } copy;
 
-static void put_number(unsigned char *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
-}
-
 static void put(copy *c, const void *bytes, size_t count)
 {
     if (count) memcpy(c->data + c->size, bytes, count);
@@ -207,14 +202,14 @@ static void put(copy *c, const void *bytes, size_t count)
 static void put_array(copy *c, char type, int64_t count, const void *values, int bytes)
 {
     unsigned char head[13] = {(unsigned char)type};
-    put_number(head + 1, (uint64_t)count, 4), put_number(head + 9, (uint64_t)(count * bytes), 4);
+    su_fbx_put_little(head + 1, (uint64_t)count, 4), su_fbx_put_little(head + 9, (uint64_t)(count * bytes), 4);
     put(c, head, sizeof head);
     for (int64_t k = 0; k < count; k++, c->size += (size_t)bytes) {
         uint64_t bits = 0;
         uint32_t half;
         if (bytes == 4) memcpy(&half, (const float *)values + k, 4), bits = half;
         if (bytes == 8) bits = (uint64_t)((const int64_t *)values)[k];
-        put_number(c->data + c->size, bits, bytes);
+        su_fbx_put_little(c->data + c->size, bits, bytes);
     }
 }
 
@@ -235,9 +230,9 @@ static void copy_records(copy *c, size_t at, size_t end, int depth)
             put_array(c, 'f', anew->count, anew->value, 4);
         else
             put(c, r->data + rec.properties, rec.children - rec.properties);
-        put_number(c->data + start + 2 * word, c->size - properties, word);
+        su_fbx_put_little(c->data + start + 2 * word, c->size - properties, word);
         copy_records(c, rec.children, rec.end, depth + 1);
-        put_number(c->data + start, c->size, word);
+        su_fbx_put_little(c->data + start, c->size, word);
         if (anew && at >= anew->times_at && at >= anew->values_at) c->next++;
     }
     put(c, r->data + at, end - at); /* the closing null record; behind the last one the end of the file */

@@ -29,9 +29,8 @@ static double automatic(const su_fbx_curve *of, int64_t k, double bias)
         ((before != own && before->value == own->value) || (after != own && after->value == own->value)))
         return 0;
     double slope = (after->value - before->value) / su_fbx_distance(before->time, after->time);
-    if (end)
-        return own->flags & SU_FBX_WHOLE || fabs(bias) <= BIAS_MOST * BIAS_UNIT ? slope
-                                                                                : draw(slope, slope, slope, bias);
+    if (end && (own->flags & SU_FBX_WHOLE || fabs(bias) <= BIAS_MOST * BIAS_UNIT)) return slope;
+    if (end) return draw(slope, slope, slope, bias);
     double rise = (own->value - before->value) / su_fbx_distance(before->time, own->time),
            next = (after->value - own->value) / su_fbx_distance(own->time, after->time);
     if (!(own->flags & SU_FBX_WHOLE)) {

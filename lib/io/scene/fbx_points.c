@@ -31,13 +31,9 @@ typedef struct model_list {
 
 static void add_model(model_list *list, char *name, size_t length)
 {
-    if (list->count == list->room) {
-        int64_t room = 2 * list->room + 64;
-        su_fbx_name *more = su_arena_alloc(list->arena, room, sizeof *more);
-        if (!more) return;
-        if (list->count) memcpy(more, list->item, (size_t)list->count * sizeof *more);
-        list->item = more, list->room = room;
-    }
+    su_fbx_name *more = su_fbx_one_more(list->arena, list->item, list->count, &list->room, sizeof *more);
+    if (!more) return;
+    list->item = more;
     list->item[list->count++] = (su_fbx_name){.place = name, .length = length};
 }
 
@@ -142,12 +138,9 @@ char *su_fbx_file(const char *path, su_scene *scene, size_t *size)
     return data ? su_fbx_binary(data, size, &scene->arena) : NULL;
 }
 
-void su_fbx_control_points(const char *path, su_scene *scene)
+void su_fbx_control_points(const char *data, size_t size, su_scene *scene)
 {
     su_fbx_record objects, object;
-    size_t size;
-    const char *data = su_fbx_file(path, scene, &size);
-    if (!data) return;
     su_fbx_reader r = su_fbx_read_binary(data, size, &scene->arena);
     for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &objects); at = objects.end) {
         if (!su_fbx_is_named(&objects, "Objects")) continue;

@@ -22,6 +22,11 @@ uint64_t su_fbx_little(const unsigned char *p, int bytes)
     return value;
 }
 
+void su_fbx_put_little(unsigned char *p, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) p[i] = (unsigned char)(value >> 8 * i);
+}
+
 bool su_fbx_open_record(const su_fbx_reader *r, size_t at, size_t limit, su_fbx_record *out)
 {
     size_t word = r->wide ? 8 : 4, head = 3 * word + 1;

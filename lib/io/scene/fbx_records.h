@@ -31,6 +31,7 @@ typedef struct su_fbx_record {
 } su_fbx_record;
 
 uint64_t su_fbx_little(const unsigned char *p, int bytes);
+void su_fbx_put_little(unsigned char *p, uint64_t value, int bytes);
 bool su_fbx_is_binary(const char *data, size_t size);
 /* Binary: of the version that stands behind the magic; the first record is at 27. */
 su_fbx_reader su_fbx_read_binary(const char *data, size_t size, su_arena *arena);

@@ -43,7 +43,7 @@ static void put(writer *w, const void *bytes, size_t count)
 static void put_whole(writer *w, int64_t value, int bytes)
 {
     unsigned char out[8];
-    for (int i = 0; i < bytes; i++) out[i] = (unsigned char)((uint64_t)value >> 8 * i);
+    su_fbx_put_little(out, (uint64_t)value, bytes);
     put(w, out, (size_t)bytes);
 }
 
@@ -60,7 +60,7 @@ static void put_real(writer *w, double value, int bytes)
 static void patch(writer *w, size_t at, size_t value)
 {
     if (value > UINT32_MAX) w->broken = true;
-    for (int i = 0; i < 4 && !w->broken; i++) w->data[at + (size_t)i] = (unsigned char)(value >> 8 * i);
+    if (!w->broken) su_fbx_put_little(w->data + at, value, 4);
 }
 
 /* ---- types ---- */
@@ -148,15 +148,12 @@ static bool is_real(const char *at, const char *end)
 static void put_element(writer *w, char type, bool bits)
 {
     char *end;
-    if (type == 'd' || (type == 'f' && !bits)) {
-        put_real(w, strtod(w->at, &end), type == 'd' ? 8 : 4);
-    } else {
-        double value = strtod(w->at, &end);
-        if (type == 'f' && is_real(w->at, end))
-            put_real(w, value, 4);
-        else
-            put_whole(w, strtoll(w->at, NULL, 10), type == 'l' ? 8 : 4);
-    }
+    double value = strtod(w->at, &end);
+    int bytes = type == 'd' || type == 'l' ? 8 : 4;
+    if (type == 'd' || (type == 'f' && (!bits || is_real(w->at, end))))
+        put_real(w, value, bytes);
+    else
+        put_whole(w, strtoll(w->at, NULL, 10), bytes);
     end_number(w, end);
 }
 
@@ -180,7 +177,10 @@ static void read_array(writer *w, const char *key, size_t length)
         skip_blanks(w);
         if (*w->at == ',') w->at++, skip_blanks(w);
     }
-    if (*w->at++ != '}') w->at--, w->broken = true;
+    if (*w->at == '}')
+        w->at++;
+    else
+        w->broken = true;
 }
 
 /* "Model::hip" is "hip", 0, 1, "Model" in binary files. */

@@ -1,4 +1,4 @@
-/* Text FBX (version 7 on) as the binary one that says the same, so that what reads FBX knows one form. Internal to
+/* Text FBX (version 6 on) as the binary one that says the same, so that what reads FBX knows one form. Internal to
  * lib/io. */
 #ifndef SU_IO_FBX_TEXT_H
 #define SU_IO_FBX_TEXT_H

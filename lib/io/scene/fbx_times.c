@@ -273,12 +273,10 @@ static void shift_clip(su_scene_clip *clip, double by)
     clip->start += by, clip->end += by;
 }
 
-void su_fbx_clip_times(const char *path, su_scene *scene)
+void su_fbx_clip_times(const char *data, size_t size, su_scene *scene)
 {
     listing l = {.arena = &scene->arena};
-    size_t size;
-    const char *data = scene->clips > 0 ? su_fbx_file(path, scene, &size) : NULL;
-    if (!data) return;
+    if (scene->clips == 0) return;
     list_clips(data, size, &l);
     find_layers(&l);
     for (int64_t c = 0; c < scene->clips; c++) {

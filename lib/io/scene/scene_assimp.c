@@ -588,8 +588,10 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     su_fbx_name *names = NULL;
     int64_t repeats = 0;
     size_t size = 0, sampled_size = 0;
-    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_fbx_file(path, scene, &size) : NULL, *sampled = data;
+    const char *file = dot && strcasecmp(dot, ".fbx") == 0 ? su_fbx_file(path, scene, &size) : NULL;
+    char *data = file ? su_arena_alloc(&scene->arena, (int64_t)size + 1, 1) : NULL, *sampled = data; /* for assimp */
     if (data) {
+        memcpy(data, file, size);
         repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
         su_fbx_drop_links(data, size, &scene->arena);
         su_fbx_unsay_ranges(data, size, &scene->arena);
@@ -612,8 +614,8 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
     if (failed) { /* what assimp has of it goes below */
     } else if (strcmp(scene->format, "FBX") == 0) {
-        su_fbx_control_points(path, scene);
-        su_fbx_clip_times(path, scene);
+        if (file) su_fbx_control_points(file, size, scene);
+        if (file) su_fbx_clip_times(file, size, scene);
         failed = su_fbx_complete(scene, data, size) && complain(&p, "not enough memory", NULL);
         restore_names(&p, repeats, names);
     }
