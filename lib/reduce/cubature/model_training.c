@@ -100,7 +100,7 @@ static su_status fit_linear_force(const su_model_parts *parts, const su_model_tr
     double *lacking = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&lacking, size, "states", err));
-    SU_GO(su_model_forces(&training->model, basis, &parts->shots, lacking, err));
+    SU_GO(su_model_forces(&training->model, basis, &parts->shots, parts->training.space->threads, lacking, err));
     for (int64_t i = 0; i < size; i++) lacking[i] = basis->state_force[i] - lacking[i];
     const su_linear_fit fit = {.r = basis->r,
                                .count = basis->f,
