@@ -1,8 +1,7 @@
 #include "linalg/cholesky_half.h"
 
 #include "core/memory.h"
-#include "core/vector_clones.h"
-#include "linalg/bfloat16.h"
+#include "linalg/half_panels.h"
 
 #include <cblas.h>
 #include <cholmod.h>
@@ -10,21 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a tile, in the lanes of a vector. */
-enum { ROWS = 16 };
-typedef float lanes __attribute__((vector_size(4 * ROWS), aligned(4), may_alias));
-/* As a preconditioner three digits cost one iteration in four hundred and save half of what a solve reads
- * (docs/notes/2026-11-25-full-step.md). A word has an entry of an even column in its lower half and that of the next
- * column in its upper one. */
-typedef uint32_t words __attribute__((vector_size(4 * ROWS), aligned(4), may_alias));
-
 /* L by supernodes: the rows of one, its own columns first, are the same in all its columns. Of a supernode [L1; L2] is
- * kept [L1^-1; L2 L1^-1], so that a step of a solve is one product: in tiles of ROWS rows, zeros below the last, in
- * each of them a column behind the other.
+ * kept [L1^-1; L2 L1^-1] in bfloat16, so that a step of a solve is one product (half_panels.h): as a preconditioner
+ * three digits cost one iteration in four hundred and save half of what a solve reads
+ * (docs/notes/2026-11-25-full-step.md).
  * The tree of supernodes is cut into branches, which know nothing of each other, and the crown above them: the last
  * branch here. Columns are numbered branch by branch. Rows are numbered within a branch: its own columns, then those of
  * the crown that any of it reaches, which are the rows of its topmost supernode. */
 struct su_cholesky_half {
+    const su_half_panels *panels;
     int64_t size, supernodes, branches; /* with the crown */
     int32_t *permutation;               /* (size) */
     int32_t *super;                     /* (supernodes) which one of the factor each is */
@@ -44,11 +37,6 @@ struct su_cholesky_half {
  * share well, while the crown, which one of them solves, stays small. */
 static const double LARGEST_BRANCH = 1.0 / 16;
 
-/* Words of a row. */
-static int pairs_of(int width) { return (width + 1) / 2; }
-
-static int tiles_of(int height) { return (height + ROWS - 1) / ROWS; }
-
 /* out = [L1^-1; L2 L1^-1] of L = [L1; L2] (height, width), columns one after the other; so is panel, scratch. */
 static void invert_panel(int width, int height, const double *L, double *panel, uint32_t *out)
 {
@@ -56,11 +44,7 @@ static void invert_panel(int width, int height, const double *L, double *panel, 
         for (int r = 0; r < height; r++) panel[c * height + r] = r < c ? 0 : r < width ? r == c : L[c * height + r];
     cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, height, width, 1, L, height, panel,
                 height);
-    memset(out, 0, (size_t)(ROWS * tiles_of(height) * pairs_of(width)) * sizeof *out);
-    for (int c = 0; c < width; c++)
-        for (int r = 0; r < height; r++)
-            out[ROWS * (pairs_of(width) * (r / ROWS) + c / 2) + r % ROWS] |=
-                (uint32_t)su_bfloat16((float)panel[c * height + r]) << 16 * (c % 2);
+    su_half_pack(width, height, panel, out);
 }
 
 /* ---- branches ---- */
@@ -191,6 +175,7 @@ su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **
     if (!L) return su_fail(err, SU_NUMERICS, "a copy of a factorization that is not there");
     SU_GO(make_tree(L, &t, err));
     SU_GO(SU_ALLOC(&s, 1, "Cholesky factor", err));
+    s->panels = su_half_panels_of(su_vector_set_here());
     s->size = (int64_t)L->n, s->supernodes = t.supernodes, s->branches = t.roots + 1;
     int64_t reach = 0, largest = 0;
     for (int64_t b = 0; b < t.roots; b++) reach += height_of(&t, t.root[b]) - width_of(&t, t.root[b]);
@@ -204,8 +189,8 @@ su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **
     for (int64_t b = 0; b < s->branches; b++) number_rows(s, &t, b, number);
     for (int64_t k = 0; k < s->supernodes; k++) {
         int64_t width = s->first[k + 1] - s->first[k], height = s->rows_at[k + 1] - s->rows_at[k];
-        int tall = ROWS * tiles_of((int)height);
-        s->values_at[k + 1] = s->values_at[k] + pairs_of((int)width) * tall;
+        int tall = SU_HALF_ROWS * su_half_tiles((int)height);
+        s->values_at[k + 1] = s->values_at[k] + su_half_words((int)width, (int)height);
         if (width * height > largest) largest = width * height;
         if (tall > s->tallest) s->tallest = tall;
     }
@@ -232,104 +217,33 @@ void su_cholesky_half_copy(su_cholesky_half *s, const su_cholesky *factor)
 
 /* ---- solves ---- */
 
-SU_INLINE lanes even(words x) { return (lanes)(x << 16); }
-SU_INLINE lanes odd(words x) { return (lanes)(x & 0xffff0000u); }
-
-/* out (ROWS tiles) = P y */
-SU_INLINE void multiply(int width, int tiles, const words *P, const float *y, lanes *out)
-{
-    for (int t = 0; t < tiles; t++, P += pairs_of(width)) {
-        lanes sum[4] = {{0}};
-        int c = 0;
-        for (; c + 4 <= width; c += 4) {
-            const words *here = P + c / 2;
-            sum[0] += even(here[0]) * y[c], sum[1] += odd(here[0]) * y[c + 1];
-            sum[2] += even(here[1]) * y[c + 2], sum[3] += odd(here[1]) * y[c + 3];
-        }
-        for (; c < width; c++) sum[c % 2] += (c % 2 ? odd(P[c / 2]) : even(P[c / 2])) * y[c];
-        out[t] = sum[0] + sum[1] + (sum[2] + sum[3]);
-    }
-}
-
-/* The sums of the lanes of eight vectors, by halves of each other. */
-SU_INLINE void sum_lanes(const lanes v[8], float out[8])
-{
-    lanes four[4], two[2];
-    for (int k = 0; k < 4; k++)
-        four[k] =
-            __builtin_shufflevector(v[2 * k], v[2 * k + 1], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-            __builtin_shufflevector(v[2 * k], v[2 * k + 1], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
-                                    31);
-    for (int k = 0; k < 2; k++)
-        two[k] = __builtin_shufflevector(four[2 * k], four[2 * k + 1], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25,
-                                         26, 27) +
-                 __builtin_shufflevector(four[2 * k], four[2 * k + 1], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28,
-                                         29, 30, 31);
-    lanes one = __builtin_shufflevector(two[0], two[1], 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29) +
-                __builtin_shufflevector(two[0], two[1], 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31);
-    for (int k = 0; k < 8; k++) out[k] = one[2 * k] + one[2 * k + 1];
-}
-
-/* out (columns) = of P' y those of so many pairs of columns; columns is that or one less. stride: pairs from tile to
- * tile. */
-SU_INLINE void multiply_pairs(int pairs, int columns, int stride, int tiles, const words *P, const lanes *y, float *out)
-{
-    lanes sum[8] = {{0}};
-    float all[8];
-    for (int t = 0; t < tiles; t++, P += stride)
-        for (int c = 0; c < pairs; c++) sum[2 * c] += even(P[c]) * y[t], sum[2 * c + 1] += odd(P[c]) * y[t];
-    sum_lanes(sum, all);
-    for (int c = 0; c < columns; c++) out[c] = all[c];
-}
-
-/* out (width) = P' y */
-SU_INLINE void multiply_transposed(int width, int tiles, const words *P, const lanes *y, float *out)
-{
-    int stride = pairs_of(width), c = 0;
-    for (; c + 8 <= width; c += 8) multiply_pairs(4, 8, stride, tiles, P + c / 2, y, out + c);
-    P += c / 2, out += c;
-    switch (stride - c / 2) { /* so that sums stay in registers */
-    case 1:
-        multiply_pairs(1, width - c, stride, tiles, P, y, out);
-        break;
-    case 2:
-        multiply_pairs(2, width - c, stride, tiles, P, y, out);
-        break;
-    case 3:
-        multiply_pairs(3, width - c, stride, tiles, P, y, out);
-        break;
-    case 4:
-        multiply_pairs(4, width - c, stride, tiles, P, y, out);
-    }
-}
-
 /* y = L^-1 y of a branch, in its numbers. panel (tallest): scratch. */
-SU_CLONES static void solve_down(const su_cholesky_half *s, int64_t branch, float *y, float *panel)
+static void solve_down(const su_cholesky_half *s, int64_t branch, float *y, float *panel)
 {
     int64_t from = s->branch_at[branch], to = s->branch_at[branch + 1];
     for (int64_t k = from; k < to; k++) {
         int width = s->first[k + 1] - s->first[k], height = (int)(s->rows_at[k + 1] - s->rows_at[k]);
         const int32_t *row = s->row + s->rows_at[k];
         float *own = y + (s->first[k] - s->first[from]);
-        multiply(width, tiles_of(height), (const words *)(s->value + s->values_at[k]), own, (lanes *)panel);
+        s->panels->multiply(width, su_half_tiles(height), s->value + s->values_at[k], own, panel);
         memcpy(own, panel, (size_t)width * sizeof *y);
         for (int i = width; i < height; i++) y[row[i]] -= panel[i];
     }
 }
 
 /* y = L'^-1 y of a branch. */
-SU_CLONES static void solve_up(const su_cholesky_half *s, int64_t branch, float *y, float *panel)
+static void solve_up(const su_cholesky_half *s, int64_t branch, float *y, float *panel)
 {
     int64_t from = s->branch_at[branch];
     for (int64_t k = s->branch_at[branch + 1] - 1; k >= from; k--) {
         int width = s->first[k + 1] - s->first[k], height = (int)(s->rows_at[k + 1] - s->rows_at[k]);
-        int tiles = tiles_of(height);
+        int tiles = su_half_tiles(height);
         const int32_t *row = s->row + s->rows_at[k];
         float *own = y + (s->first[k] - s->first[from]);
         memcpy(panel, own, (size_t)width * sizeof *y);
         for (int i = width; i < height; i++) panel[i] = -y[row[i]];
-        for (int i = height; i < ROWS * tiles; i++) panel[i] = 0;
-        multiply_transposed(width, tiles, (const words *)(s->value + s->values_at[k]), (const lanes *)panel, own);
+        for (int i = height; i < SU_HALF_ROWS * tiles; i++) panel[i] = 0;
+        s->panels->multiply_transposed(width, tiles, s->value + s->values_at[k], panel, own);
     }
 }
 

@@ -1,0 +1,10 @@
+/* Products with panels in bfloat16 in plain C, for any processor. */
+#include "linalg/half_panels.h"
+
+#include "core/vector_clones.h"
+
+#include "core/vector_begin.h"
+
+#include "linalg/half_panels_body.h"
+
+#include "core/vector_end.h"
