@@ -171,10 +171,9 @@ static void test_rigid_fit(void **unused)
     }
 }
 
-/* Eight at once as one by one: turned, stretched, mirrored, flat and empty matrices. */
-static void test_lanes(void **unused)
+/* Several at once as one by one: turned, stretched, mirrored, flat and empty matrices. */
+static void lanes_of(const su_rotation_kernels *kernels)
 {
-    (void)unused;
     enum { COUNT = 29 };
     double F[9 * COUNT], R[9 * COUNT], one[9], two[9];
     for (int k = 0; k < COUNT; k++) {
@@ -184,11 +183,11 @@ static void test_lanes(void **unused)
         for (int i = 0; i < 3; i++) F[9 * k + 3 * i + 2] *= k % 7 == 3 ? -1 : k % 7 == 5 ? 0 : 1;
         if (k == 12) memset(F + 9 * k, 0, 9 * sizeof *F);
     }
-    su_nearest_rotations(COUNT, F, R);
+    kernels->nearest(COUNT, F, R);
     for (int k = 0; k < COUNT; k++) {
         su_nearest_rotation(F + 9 * k, one);
         for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-12);
-        su_nearest_rotations(1, F + 9 * k, one);
+        kernels->nearest(1, F + 9 * k, one);
         assert_memory_equal(R + 9 * k, one, sizeof one); /* whoever its neighbours are */
     }
     double q[4 * 4 * COUNT];
@@ -206,17 +205,27 @@ static void test_lanes(void **unused)
             tets[4 * k + c] = 4 * k + c;
         }
     }
-    su_mean_rotations(COUNT, tets, q, R);
+    kernels->mean(COUNT, tets, q, R);
     for (int k = 0; k < COUNT; k++) {
         const double *corner[4] = {q + 16 * k, q + 16 * k + 4, q + 16 * k + 8, q + 16 * k + 12};
         su_mean_rotation(corner, one);
         for (int i = 0; i < 9; i++) assert_true(fabs(R[9 * k + i] - one[i]) < 1e-13);
-        su_mean_rotations(1, tets + 4 * k, q, one);
+        kernels->mean(1, tets + 4 * k, q, one);
         assert_memory_equal(R + 9 * k, one, sizeof one);
     }
+    if (kernels != su_rotation_kernels_of(su_vector_set_here())) return;
     double all[9 * COUNT];
     su_tet_rotations(COUNT, tets, q, 3, all);
     assert_memory_equal(all, R, sizeof all);
+    su_nearest_rotations(COUNT, F, R);
+    kernels->nearest(COUNT, F, all);
+    assert_memory_equal(all, R, sizeof all);
+}
+
+static void test_lanes(void **unused)
+{
+    (void)unused;
+    for (int set = 0; set <= (int)su_vector_set_here(); set++) lanes_of(su_rotation_kernels_of((su_vector_set)set));
 }
 
 static void test_right_angles(void **unused)

@@ -32,4 +32,7 @@ SU_FOR_TARGET(clang attribute push(__attribute__((target(SU_TARGET))), apply_to 
 #elif defined(SU_TARGET)
 #pragma GCC push_options
 SU_FOR_TARGET(GCC target(SU_TARGET))
+#if defined(SU_AVX512)
+#pragma GCC target("prefer-vector-width=512")
+#endif
 #endif

@@ -460,6 +460,7 @@ static int next_tets(const su_elastic *elastic, const range *r, int64_t *e, int3
 
 double su_elastic_energy(const su_elastic *elastic, const double *y, int threads)
 {
+    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
     const su_lane_tets mesh = lanes_of(elastic);
     double sum = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -468,7 +469,7 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
         int32_t which[SU_TET_LANES];
         int64_t count = elastic->t - e < SU_TET_LANES ? elastic->t - e : SU_TET_LANES;
         for (int64_t k = 0; k < count; k++) which[k] = (int32_t)(e + k);
-        su_tet_energies_lanes(&mesh, (int)count, which, y, energy);
+        kernels->energies(&mesh, (int)count, which, y, energy);
         memcpy(elastic->energy + e, energy, sizeof energy);
     }
     for (int64_t e = 0; e < elastic->t; e++) sum += elastic->energy[e];
@@ -477,6 +478,7 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
 
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads)
 {
+    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
     const su_lane_tets mesh = lanes_of(elastic);
     memset(force, 0, 3 * (size_t)elastic->n * sizeof *force);
 #pragma omp parallel num_threads(threads)
@@ -486,7 +488,7 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
         int32_t which[SU_TET_LANES];
         int64_t e = 0;
         for (int count; (count = next_tets(elastic, &own, &e, which)) > 0;) {
-            su_tet_forces_lanes(&mesh, count, which, y, f);
+            kernels->forces(&mesh, count, which, y, f);
             for (int k = 0; k < count; k++)
                 for (int a = 0; a < 4; a++) {
                     int64_t at = 4 * (int64_t)which[k] + a;
@@ -499,7 +501,7 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
 }
 
 /* Adds the blocks of one tet's matrix that lie in the entries [first, last), whole columns of blocks. K as
- * su_tet_stiffness_lanes leaves it, from the tet's lane on. */
+ * su_tet_kernels leave it, from the tet's lane on. */
 static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last, double *out)
 {
     enum { ACROSS = SU_TET_LANES, DOWN = 3 * SU_TET_LANES };
@@ -533,6 +535,7 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio, const double *y, bool project,
                                su_sparse *K, int threads)
 {
+    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
     const su_lane_tets mesh = lanes_of(elastic);
 #pragma omp parallel num_threads(threads)
     {
@@ -545,7 +548,7 @@ void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio
         own.held_count = 0; /* they have no rows */
         memset(K->value + first, 0, (size_t)(last - first) * sizeof *K->value);
         for (int count; (count = next_tets(elastic, &own, &e, which)) > 0;) {
-            su_tet_stiffness_lanes(&mesh, project, count, which, y, by_ratio, blocks);
+            kernels->stiffness(&mesh, project, count, which, y, by_ratio, blocks);
             for (int k = 0; k < count; k++) scatter_tet(elastic, which[k], blocks + k, first, last, K->value);
         }
     }

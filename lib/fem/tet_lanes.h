@@ -4,6 +4,7 @@
 #ifndef SU_FEM_TET_LANES_H
 #define SU_FEM_TET_LANES_H
 
+#include "core/vector_set.h"
 #include "physics/material.h"
 
 #include <stdbool.h>
@@ -21,18 +22,23 @@ typedef struct su_lane_tets {
     const double *volume, *mu, *lambda;
 } su_lane_tets;
 
-/* The tets e (count, 1..SU_TET_LANES) of the mesh, y (.,3): positions; what comes out for one does not depend on those
- * beside it. f (SU_LANE_FORCES, 64-byte aligned): f[SU_TET_LANES * (3 corner + component) + lane], N. */
-void su_tet_forces_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *f);
+/* For one set of vector units; AVX2 and AVX-512 give the same bytes. Each takes the tets e (count, 1..SU_TET_LANES) of
+ * the mesh, y (.,3): positions; what comes out for one does not depend on those beside it. */
+typedef struct su_tet_kernels {
+    /* f (SU_LANE_FORCES, 64-byte aligned): f[SU_TET_LANES * (3 corner + component) + lane], N. */
+    void (*forces)(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *f);
+    /* energy (SU_TET_LANES, 64-byte aligned), J. */
+    void (*energies)(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *energy);
+    /* K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2) (2,3) (3,3) of
+     * each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3 row +
+     * column) + lane]. by_ratio (.,2), or NULL: first and second derivative of a further energy density by the volume
+     * ratio det F, whose stiffness is added before the whole is projected. */
+    void (*stiffness)(const su_lane_tets *mesh, bool project, int count, const int32_t *e, const double *y,
+                      const double *by_ratio, double *K);
+} su_tet_kernels;
 
-/* Of tets as above. energy (SU_TET_LANES, 64-byte aligned), J. */
-void su_tet_energies_lanes(const su_lane_tets *mesh, int count, const int32_t *e, const double *y, double *energy);
+extern const su_tet_kernels su_tet_kernels_base, su_tet_kernels_avx2, su_tet_kernels_avx512;
 
-/* Of tets as above. K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
- * (2,3) (3,3) of each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3
- * row + column) + lane]. by_ratio (.,2), or NULL: first and second derivative of a further energy density by the volume
- * ratio det F, whose stiffness is added before the whole is projected. */
-void su_tet_stiffness_lanes(const su_lane_tets *mesh, bool project, int count, const int32_t *e, const double *y,
-                            const double *by_ratio, double *K);
+const su_tet_kernels *su_tet_kernels_of(su_vector_set set);
 
 #endif

@@ -1,7 +1,7 @@
 #include "fem/transport.h"
 
 #include "core/memory.h"
-#include "geometry/svd_lanes.h"
+#include "fem/transport_lanes.h"
 #include "linalg/component_factor.h"
 
 #include <stdlib.h>
@@ -16,8 +16,14 @@
  * of a small step, and reduced motion, which turns by vertices, has nothing like it. */
 #define ENOUGH 0.05
 
+/* Tets that a thread takes at once. */
+enum { GROUP = 64 };
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 struct su_transport {
     const su_elastic *body;
+    const su_carried_kernels *kernels;
     int threads;
     double *weight; /* (t) mu_e V_e, N m */
     double *size;   /* (t,2) of the strain of each tet and of what is missing, N m */
@@ -70,7 +76,7 @@ su_status su_transport_create(const su_elastic *body, int threads, su_transport 
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "carried displacement", err));
-    s->body = body, s->threads = threads;
+    s->body = body, s->threads = threads, s->kernels = su_carried_kernels_of(su_vector_set_here());
     SU_GO(SU_ALLOC(&s->weight, body->t, "carried displacement", err));
     SU_GO(SU_ALLOC(&s->size, 2 * body->t, "carried displacement", err));
     for (int64_t e = 0; e < body->t; e++) s->weight[e] = body->mu[e] * body->neutral_volume[e];
@@ -89,91 +95,19 @@ void su_transport_free(su_transport *s)
     free(s);
 }
 
-/* A displacement on its way: u, where it comes from and turned vertex by vertex, and R_e at both rest shapes. */
-typedef struct way {
-    const double *u, *R0, *R1;
-    double *turned;
-} way;
-
-/* 2E of a displacement gradient C, squared and summed */
-SU_INLINE lanes twice_strain(const lanes C[9])
-{
-    lanes sum = {0};
-    for (int i = 0; i < 3; i++)
-        for (int j = i; j < 3; j++) {
-            lanes E = C[3 * i + j] + C[3 * j + i] + column_dot(C, i, j);
-            sum += i == j ? E * E : 2.0 * E * E;
-        }
-    return sum;
-}
-
-/* Of eight tets from `first` on, as far as there are: the gradient that u has, turned with the tet, and `turned` lacks.
- * measure: its size and that of the strain, mu V |.|^2, into s->size; else what pulls the corners, into s->pull. */
-SU_INLINE void eight_tets(const su_transport *s, int64_t first, const way *w, bool measure)
-{
-    const su_elastic *body = s->body;
-    int64_t some = body->t - first < SU_SVD_LANES ? body->t - first : SU_SVD_LANES;
-    lanes g[12], x[12], y[12], R0[9], R1[9], mu = {0}, H[9] = {0}, G[9] = {0}, C[9], off = {0};
-    for (int64_t l = 0; l < SU_SVD_LANES; l++) {
-        int64_t e = first + (l < some ? l : 0);
-        const int32_t *tet = body->tets + 4 * e;
-        for (int i = 0; i < 12; i++) {
-            int64_t at = 3 * (int64_t)tet[i / 3] + i % 3;
-            x[i][l] = w->u[at], y[i][l] = w->turned[at];
-        }
-        for (int i = 0; i < 9; i++) g[3 + i][l] = body->neutral_inverse[9 * e + i];
-        for (int i = 0; i < 9; i++) R0[i][l] = w->R0[9 * e + i], R1[i][l] = w->R1[9 * e + i];
-        mu[l] = s->weight[e];
-    }
-    for (int a = 1; a < 4; a++)
-        for (int i = 0; i < 9; i++) {
-            H[i] += (x[3 * a + i / 3] - x[i / 3]) * g[3 * a + i % 3];
-            G[i] += (y[3 * a + i / 3] - y[i / 3]) * g[3 * a + i % 3];
-        }
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) C[3 * i + j] = R0[i] * H[j] + R0[3 + i] * H[3 + j] + R0[6 + i] * H[6 + j];
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            G[3 * i + j] = R1[3 * i] * C[j] + R1[3 * i + 1] * C[3 + j] + R1[3 * i + 2] * C[6 + j] - G[3 * i + j];
-            off += G[3 * i + j] * G[3 * i + j];
-        }
-    if (measure) {
-        lanes all = 0.25 * mu * twice_strain(C);
-        off *= mu;
-        for (int64_t l = 0; l < some; l++) s->size[2 * (first + l)] = all[l], s->size[2 * (first + l) + 1] = off[l];
-        return;
-    }
-    for (int i = 0; i < 3; i++) {
-        lanes sum = {0};
-        for (int a = 1; a < 4; a++) {
-            const lanes *row = G + 3 * i, *at = g + 3 * a;
-            x[3 * a + i] = mu * (row[0] * at[0] + row[1] * at[1] + row[2] * at[2]), sum -= x[3 * a + i];
-        }
-        x[i] = sum;
-    }
-    for (int64_t l = 0; l < some; l++)
-        for (int i = 0; i < 12; i++) s->pull[12 * (first + l) + i] = x[i][l];
-}
-
-SU_CLONES static void measure_tets(const su_transport *s, int64_t first, const way *w)
-{
-    eight_tets(s, first, w, true);
-}
-
-SU_CLONES static void pull_tets(const su_transport *s, int64_t first, const way *w) { eight_tets(s, first, w, false); }
-
 /* Is energy missing that the motion would feel? */
-static bool lacks(const su_transport *s, const way *w, double motion)
+static bool lacks(const su_transport *s, const su_carried *w, double motion)
 {
     double all = 0, off = 0;
+    int64_t t = s->body->t;
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
-    for (int64_t first = 0; first < s->body->t; first += SU_SVD_LANES) measure_tets(s, first, w);
-    for (int64_t e = 0; e < s->body->t; e++) all += s->size[2 * e], off += s->size[2 * e + 1];
+    for (int64_t first = 0; first < t; first += GROUP) s->kernels->sizes(w, first, least(first + GROUP, t), s->size);
+    for (int64_t e = 0; e < t; e++) all += s->size[2 * e], off += s->size[2 * e + 1];
     return off > ENOUGH * (all + motion);
 }
 
-/* Adds to w->turned what takes its gradients nearest to those of u, turned with the tets. */
-static su_status mend(su_transport *s, const way *w, su_error *err)
+/* Adds to turned, that of w, what takes its gradients nearest to those of u, turned with the tets. */
+static su_status mend(su_transport *s, const su_carried *w, double *turned, su_error *err)
 {
     const su_elastic *body = s->body;
     if (!s->at) SU_TRY(list_pulls(s, err));
@@ -181,7 +115,8 @@ static su_status mend(su_transport *s, const way *w, su_error *err)
 #pragma omp parallel num_threads(s->threads) if (s->threads > 1)
     {
 #pragma omp for schedule(static)
-        for (int64_t first = 0; first < body->t; first += SU_SVD_LANES) pull_tets(s, first, w);
+        for (int64_t first = 0; first < body->t; first += GROUP)
+            s->kernels->pulls(w, first, least(first + GROUP, body->t), s->pull);
 #pragma omp for schedule(static)
         for (int64_t f = 0; f < body->free_count; f++) {
             double sum[3] = {0};
@@ -192,13 +127,19 @@ static su_status mend(su_transport *s, const way *w, su_error *err)
     }
     SU_TRY(su_component_factor_solve(s->factor, s->mend, s->mend, err));
     for (int64_t f = 0; f < body->free_count; f++)
-        for (int i = 0; i < 3; i++) w->turned[3 * (int64_t)body->free_vertex[f] + i] += s->mend[3 * f + i];
+        for (int i = 0; i < 3; i++) turned[3 * (int64_t)body->free_vertex[f] + i] += s->mend[3 * f + i];
     return SU_OK;
 }
 
 su_status su_transport_mend(su_transport *s, const double *R0, const double *R1, double motion, const double *u,
                             double *turned, su_error *err)
 {
-    const way w = {.u = u, .R0 = R0, .R1 = R1, .turned = turned};
-    return lacks(s, &w, motion) ? mend(s, &w, err) : SU_OK;
+    const su_carried w = {.tets = s->body->tets,
+                          .inverse = s->body->neutral_inverse,
+                          .weight = s->weight,
+                          .u = u,
+                          .turned = turned,
+                          .R0 = R0,
+                          .R1 = R1};
+    return lacks(s, &w, motion) ? mend(s, &w, turned, err) : SU_OK;
 }

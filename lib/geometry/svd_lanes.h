@@ -1,24 +1,20 @@
-/* Singular values and rotations of eight 3 x 3 matrices at once, one in each lane of the vector units. By one-sided
- * Jacobi, which is accurate for flat and inverted matrices too. Inside functions that are compiled for several
- * processors (core/vector_clones.h). */
+/* Singular values and rotations of several 3 x 3 matrices at once, one in each lane of the vector units. By one-sided
+ * Jacobi, which is accurate for flat and inverted matrices too. Inside files that are compiled for one set of vector
+ * units, behind core/vector_begin.h. */
 #ifndef SU_GEOMETRY_SVD_LANES_H
 #define SU_GEOMETRY_SVD_LANES_H
 
 #include "core/vector_clones.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
+enum { LANES = SU_VECTOR_BYTES / 8 };
 
-enum { SU_SVD_LANES = 8 };
-
-typedef double lanes __attribute__((vector_size(8 * SU_SVD_LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * SU_SVD_LANES)));
+typedef double lanes __attribute__((vector_size(SU_VECTOR_BYTES)));
+typedef int64_t mask __attribute__((vector_size(SU_VECTOR_BYTES)));
 
 SU_INLINE lanes root(lanes x)
 {
     lanes out;
-    for (int l = 0; l < SU_SVD_LANES; l++) out[l] = sqrt(x[l]);
+    for (int l = 0; l < LANES; l++) out[l] = sqrt(x[l]);
     return out;
 }
 
@@ -29,7 +25,7 @@ SU_INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
 SU_INLINE bool any(mask m)
 {
     int64_t sum = 0;
-    for (int l = 0; l < SU_SVD_LANES; l++) sum |= m[l];
+    for (int l = 0; l < LANES; l++) sum |= m[l];
     return sum != 0;
 }
 

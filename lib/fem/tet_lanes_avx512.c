@@ -1,0 +1,11 @@
+/* Tets in vector lanes for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody chooses. */
+#include "fem/tet_lanes.h"
+
+#include "core/vector_clones.h"
+
+#define SU_AVX512
+#include "core/vector_begin.h"
+
+#include "fem/tet_lanes_body.h"
+
+#include "core/vector_end.h"

@@ -1,0 +1,12 @@
+/* Carried displacements by tets in vector lanes for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody
+ * chooses. */
+#include "fem/transport_lanes.h"
+
+#include "core/vector_clones.h"
+
+#define SU_AVX512
+#include "core/vector_begin.h"
+
+#include "fem/transport_lanes_body.h"
+
+#include "core/vector_end.h"
