@@ -63,10 +63,12 @@ static void mean(int64_t count, const int32_t *tets, const double *quaternions, 
     for (int64_t from = 0; from < count; from += LANES) {
         int64_t some = least(count - from, LANES);
         lanes q[4][4], v[4];
+        double of[4][4][LANES];
         for (int l = 0; l < LANES; l++)
             for (int c = 0; c < 4; c++)
                 for (int i = 0; i < 4; i++)
-                    q[c][i][l] = quaternions[4 * (int64_t)tets[4 * (from + (l < some ? l : 0)) + c] + i];
+                    of[c][i][l] = quaternions[4 * (int64_t)tets[4 * (from + (l < some ? l : 0)) + c] + i];
+        memcpy(q, of, sizeof q);
         mask found = leading(q, v);
         for (int64_t l = 0; l < some; l++) {
             double *r = R + 9 * (from + l), one[4] = {v[0][l], v[1][l], v[2][l], v[3][l]};
