@@ -1,23 +1,25 @@
 #include "runtime/kernels/kernel_set.h"
 
+#include "core/vector_set.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__)
-#define SU_HAVE(feature) __builtin_cpu_supports(feature)
-#else
-#define SU_HAVE(feature) 0
-#endif
+static const su_kernel_set *const sets[SU_VECTOR_SETS] = {
+    [SU_VECTORS_BASE] = &su_kernel_set_base,
+    [SU_VECTORS_AVX2] = &su_kernel_set_avx2,
+    [SU_VECTORS_AVX512] = &su_kernel_set_avx512,
+};
 
 const su_kernel_set *su_kernel_set_choose(const char *name)
 {
     if (!name) name = getenv("SUPPLE_KERNELS");
     if (name && !name[0]) name = NULL;
-    bool avx2 = SU_HAVE("avx2") && SU_HAVE("fma");
-    bool avx512 = avx2 && SU_HAVE("avx512f") && SU_HAVE("avx512dq") && SU_HAVE("avx512vl");
-    if (avx512 && (!name || strcmp(name, su_kernel_set_avx512.name) == 0)) return &su_kernel_set_avx512;
-    if (avx2 && (!name || strcmp(name, su_kernel_set_avx2.name) == 0)) return &su_kernel_set_avx2;
-    return !name || strcmp(name, su_kernel_set_base.name) == 0 ? &su_kernel_set_base : NULL;
+    int here = (int)su_vector_set_here();
+    if (!name) return sets[here];
+    for (int k = 0; k <= here; k++)
+        if (strcmp(name, sets[k]->name) == 0) return sets[k];
+    return NULL;
 }
 
 su_status su_kernel_set_find(const su_kernel_set **out, su_error *err)

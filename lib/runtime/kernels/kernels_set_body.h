@@ -1,18 +1,5 @@
-/* All groups of kernels for one instruction set. Included once by each kernels_<set>.c, which has set SU_KERNEL_SET
- * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512 with SU_TARGET, what the compiler
- * may use of the processor, TILE_I, TILE_J and GROUPS. */
-
-#define SU_PRAGMA(text) _Pragma(#text)
-#define SU_FOR_TARGET(push) SU_PRAGMA(push)
-#if defined(SU_TARGET) && defined(__clang__)
-SU_FOR_TARGET(clang attribute push(__attribute__((target(SU_TARGET))), apply_to = function))
-#elif defined(SU_TARGET)
-#pragma GCC push_options
-SU_FOR_TARGET(GCC target(SU_TARGET))
-#if defined(SU_AVX512)
-#pragma GCC target("prefer-vector-width=512")
-#endif
-#endif
+/* All groups of kernels for one set of vector units (core/vector_begin.h). Included once by each kernels_<set>.c, which
+ * has set TILE_I, TILE_J and GROUPS. */
 
 #include "runtime/kernels/kernels_vector.h"
 
@@ -24,10 +11,10 @@ SU_FOR_TARGET(GCC target(SU_TARGET))
 
 #include "runtime/kernels/kernels_clusters_body.h"
 
-static const char name[] = SU_KERNELS_NAME;
+static const char name[] = SU_SET_NAME;
 #define OWN(what) .what = what
 
-const su_kernel_set SU_KERNEL_SET = {
+const su_kernel_set SU_IN_SET(su_kernel_set) = {
     OWN(name),
     .step = {OWN(name), OWN(rows_times), OWN(rows_times_float), OWN(rows_combine), OWN(corners), OWN(turned_strain),
              OWN(respond), OWN(tangent), OWN(gram), OWN(tangent_abreast), OWN(force_abreast), OWN(strain_abreast),
@@ -38,9 +25,3 @@ const su_kernel_set SU_KERNEL_SET = {
     .frames = {OWN(combine), OWN(combine_one), OWN(weigh), OWN(weigh_one), OWN(turn), OWN(separate), OWN(embed)},
     .clusters = {OWN(name), .gradients = cluster_gradients, .gather = cluster_gather, .rotations = cluster_rotations,
                  .corotational = cluster_corotational, .triple = cluster_triple}};
-
-#if defined(SU_TARGET) && defined(__clang__)
-#pragma clang attribute pop
-#elif defined(SU_TARGET)
-#pragma GCC pop_options
-#endif
