@@ -107,7 +107,7 @@ $(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/colli
 # lets results differ.
 $(BUILD)/lib/geometry/%.o $(BUILD)/lib/contact/%.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3) -fno-math-errno -fno-trapping-math
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
-$(BUILD)/lib/fem/tet_lanes_%.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_blocks.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/cholesky_half.o $(BUILD)/lib/linalg/half_panels_%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
+$(BUILD)/lib/fem/tet_lanes_%.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_blocks.o $(BUILD)/lib/linalg/lane_kernels_%.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/cholesky_half.o $(BUILD)/lib/linalg/half_panels_%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 $(BUILD)/lib/geometry/rotation_lanes_%.o $(BUILD)/lib/fem/transport_lanes_%.o: CFLAGS += -Wno-psabi
 $(BUILD)/lib/estimate/reduced_motion.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3)
 

@@ -2,9 +2,9 @@
 
 #include "core/memory.h"
 #include "core/order.h"
-#include "core/vector_clones.h"
 #include "linalg/cholesky.h"
 #include "linalg/dissection.h"
+#include "linalg/lane_kernels.h"
 
 #include <cblas.h>
 #include <cholmod.h>
@@ -227,66 +227,23 @@ done:
 
 /* ---- solves ---- */
 
-typedef float lanes __attribute__((vector_size(4 * SU_LANES), aligned(4), may_alias));
-
-/* Columns of L in one pass over the rows below them, so that a row is loaded once for all. */
-enum { STRIP = 8 };
-
 const int32_t *su_factor_single_order(const su_factor_single *f) { return f->order; }
 int64_t su_factor_single_work(const su_factor_single *f) { return f->tallest * SU_LANES; }
 int64_t su_factor_single_entries(const su_factor_single *f) { return f->entries; }
 
-/* x (height) = L^-1 x of the first `width` columns, whose panel is L; what they say about rows below is taken from
- * those. */
-SU_INLINE void forward_panel(int width, int height, const float *L, lanes *x)
+static void take_rows(int height, const int32_t *row, const float *x, float *work)
 {
-    for (int j = 0; j < width; j += STRIP) {
-        int some = width - j < STRIP ? width - j : STRIP;
-        const float *own = L + (int64_t)j * height;
-        lanes y[STRIP];
-        for (int a = 0; a < some; a++) {
-            lanes sum = x[j + a];
-            for (int b = 0; b < a; b++) sum -= own[(int64_t)b * height + j + a] * y[b];
-            x[j + a] = y[a] = sum / own[(int64_t)a * height + j + a];
-        }
-        if (some == STRIP)
-            for (int r = j + STRIP; r < height; r++) {
-                lanes sum = x[r];
-                for (int b = 0; b < STRIP; b++) sum -= own[(int64_t)b * height + r] * y[b];
-                x[r] = sum;
-            }
-        else
-            for (int r = j + some; r < height; r++)
-                for (int b = 0; b < some; b++) x[r] -= own[(int64_t)b * height + r] * y[b];
-    }
+    for (int r = 0; r < height; r++) memcpy(work + SU_LANES * r, x + SU_LANES * (int64_t)row[r], SU_LANES * sizeof *x);
 }
 
-/* x (width) = L^-T x, the rows below being known. */
-SU_INLINE void backward_panel(int width, int height, const float *L, lanes *x)
+static void put_rows(int count, const int32_t *row, const float *work, float *x)
 {
-    for (int j = (width - 1) / STRIP * STRIP; j >= 0; j -= STRIP) {
-        int some = width - j < STRIP ? width - j : STRIP;
-        const float *own = L + (int64_t)j * height;
-        lanes sum[STRIP] = {{0}};
-        if (some == STRIP)
-            for (int r = j + STRIP; r < height; r++) {
-                lanes here = x[r];
-                for (int b = 0; b < STRIP; b++) sum[b] += own[(int64_t)b * height + r] * here;
-            }
-        else
-            for (int r = j + some; r < height; r++)
-                for (int b = 0; b < some; b++) sum[b] += own[(int64_t)b * height + r] * x[r];
-        for (int a = some - 1; a >= 0; a--) {
-            lanes left = x[j + a] - sum[a];
-            for (int b = a + 1; b < some; b++) left -= own[(int64_t)a * height + j + b] * x[j + b];
-            x[j + a] = left / own[(int64_t)a * height + j + a];
-        }
-    }
+    for (int r = 0; r < count; r++) memcpy(x + SU_LANES * (int64_t)row[r], work + SU_LANES * r, SU_LANES * sizeof *x);
 }
 
-SU_CLONES void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
+void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
 {
-    lanes *x = (lanes *)values, *work = (lanes *)scratch;
+    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
     for (int64_t s = 0; s < f->supernodes; s++) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         const int32_t *row = f->row + f->rows_at[s];
@@ -294,20 +251,20 @@ SU_CLONES void su_factor_single_forward(const su_factor_single *f, float *values
         bool reached = false;
         for (int k = 0; k < SU_LANES * width && !reached; k++) reached = own[k] != 0;
         if (!reached) continue;
-        for (int r = 0; r < height; r++) work[r] = x[row[r]];
-        forward_panel(width, height, f->value + f->values_at[s], work);
-        for (int r = 0; r < height; r++) x[row[r]] = work[r];
+        take_rows(height, row, values, scratch);
+        kernels->forward(width, height, f->value + f->values_at[s], scratch);
+        put_rows(height, row, scratch, values);
     }
 }
 
-SU_CLONES void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
+void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
 {
-    lanes *x = (lanes *)values, *work = (lanes *)scratch;
+    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
     for (int64_t s = f->supernodes - 1; s >= 0; s--) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         const int32_t *row = f->row + f->rows_at[s];
-        for (int r = 0; r < height; r++) work[r] = x[row[r]];
-        backward_panel(width, height, f->value + f->values_at[s], work);
-        for (int r = 0; r < width; r++) x[row[r]] = work[r];
+        take_rows(height, row, values, scratch);
+        kernels->backward(width, height, f->value + f->values_at[s], scratch);
+        put_rows(width, row, scratch, values);
     }
 }

@@ -3,9 +3,9 @@
 #ifndef SU_LINALG_LANE_BLOCKS_H
 #define SU_LINALG_LANE_BLOCKS_H
 
-#include <stdint.h>
+#include "linalg/lane_kernels.h"
 
-enum { SU_LANES = 16 };
+#include <stdint.h>
 
 /* C (blocks SU_LANES,SU_LANES) = V'W, W one block. */
 void su_lane_products(int64_t size, int64_t blocks, const float *V, const float *W, double *C);
