@@ -4,11 +4,18 @@
 #define SU_CORE_VECTOR_SET_H
 
 typedef enum su_vector_set {
-    SU_VECTORS_BASE,   /* what every processor has */
-    SU_VECTORS_AVX2,   /* AVX2 and FMA */
-    SU_VECTORS_AVX512, /* F, DQ and VL */
-    SU_VECTOR_SETS
+    SU_VECTORS_BASE,  /* what every processor has */
+    SU_VECTORS_AVX2,  /* AVX2 and FMA */
+    SU_VECTORS_AVX512 /* F, DQ and VL */
 } su_vector_set;
+
+/* What a set has of `name`: &name_base, &name_avx2 or &name_avx512. */
+#if defined(__x86_64__)
+#define SU_OF_SET(name, set)                                                                                           \
+    ((set) == SU_VECTORS_AVX512 ? &name##_avx512 : (set) == SU_VECTORS_AVX2 ? &name##_avx2 : &name##_base)
+#else
+#define SU_OF_SET(name, set) ((void)(set), &name##_base)
+#endif
 
 /* The best that this processor runs, and all below it. */
 su_vector_set su_vector_set_here(void);

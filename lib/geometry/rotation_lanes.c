@@ -1,14 +1,6 @@
 #include "geometry/rotation_lanes.h"
 
-const su_rotation_kernels *su_rotation_kernels_of(su_vector_set set)
-{
-    static const su_rotation_kernels *const all[SU_VECTOR_SETS] = {
-        [SU_VECTORS_BASE] = &su_rotation_kernels_base,
-        [SU_VECTORS_AVX2] = &su_rotation_kernels_avx2,
-        [SU_VECTORS_AVX512] = &su_rotation_kernels_avx512,
-    };
-    return all[set];
-}
+const su_rotation_kernels *su_rotation_kernels_of(su_vector_set set) { return SU_OF_SET(su_rotation_kernels, set); }
 
 void su_nearest_rotations(int64_t count, const double *F, double *R)
 {

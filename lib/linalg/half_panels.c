@@ -4,15 +4,7 @@
 
 #include <string.h>
 
-const su_half_panels *su_half_panels_of(su_vector_set set)
-{
-    static const su_half_panels *const all[SU_VECTOR_SETS] = {
-        [SU_VECTORS_BASE] = &su_half_panels_base,
-        [SU_VECTORS_AVX2] = &su_half_panels_avx2,
-        [SU_VECTORS_AVX512] = &su_half_panels_avx512,
-    };
-    return all[set];
-}
+const su_half_panels *su_half_panels_of(su_vector_set set) { return SU_OF_SET(su_half_panels, set); }
 
 /* Words of a row. */
 static int pairs_of(int width) { return (width + 1) / 2; }

@@ -5,20 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const su_kernel_set *const sets[SU_VECTOR_SETS] = {
-    [SU_VECTORS_BASE] = &su_kernel_set_base,
-    [SU_VECTORS_AVX2] = &su_kernel_set_avx2,
-    [SU_VECTORS_AVX512] = &su_kernel_set_avx512,
-};
-
 const su_kernel_set *su_kernel_set_choose(const char *name)
 {
     if (!name) name = getenv("SUPPLE_KERNELS");
     if (name && !name[0]) name = NULL;
     int here = (int)su_vector_set_here();
-    if (!name) return sets[here];
-    for (int k = 0; k <= here; k++)
-        if (strcmp(name, sets[k]->name) == 0) return sets[k];
+    if (!name) return SU_OF_SET(su_kernel_set, here);
+    for (int set = 0; set <= here; set++) {
+        const su_kernel_set *kernels = SU_OF_SET(su_kernel_set, set);
+        if (strcmp(name, kernels->name) == 0) return kernels;
+    }
     return NULL;
 }
 
