@@ -1,19 +1,23 @@
 #include "reduce/cubature/training_states.h"
 
 #include "core/memory.h"
+#include "geometry/mat3.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 double su_state_displacement(const su_basis *basis, const double *q)
 {
-    double most = 0;
-    for (int64_t v = 0; v < basis->n; v++) {
-        double u[3] = {0};
+    enum { SOME = 256 }; /* vertices at once: a column's numbers stand beside each other */
+    double most = 0, u[3 * SOME];
+    for (int64_t from = 0; from < basis->n; from += SOME) {
+        int64_t count = basis->n - from < SOME ? basis->n - from : SOME;
+        memset(u, 0, sizeof u);
         for (int64_t k = 0; k < basis->r; k++)
-            for (int i = 0; i < 3; i++) u[i] += q[k] * basis->basis[3 * (k * basis->n + v) + i];
-        most = fmax(most, u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+            for (int64_t i = 0; i < 3 * count; i++) u[i] += q[k] * basis->basis[3 * (k * basis->n + from) + i];
+        for (int64_t v = 0; v < count; v++) most = fmax(most, su_dot3(u + 3 * v, u + 3 * v));
     }
     return sqrt(most);
 }
