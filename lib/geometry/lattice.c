@@ -47,15 +47,46 @@ static void normal_of(const double (*p)[3], const int *face, double out[3])
 
 static const int whole[3] = {0, 1, 2};
 
-bool su_triangle_meets_tet(const double p[3][3], const double q[4][3])
+/* How far the triangle's corners are behind each face of the tet, in lengths of its normal; false where all three lie
+ * before one. */
+static bool behind_faces(const double p[3][3], const double q[4][3], double depth[4][3])
 {
     static const int faces[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
-    static const int edges[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-    double axis[3], u[3], v[3];
     for (int f = 0; f < 4; f++) {
-        normal_of(q, faces[f], axis);
-        if (separates(axis, p, 3, q, 4)) return false;
+        double normal[3], way[3];
+        normal_of(q, faces[f], normal);
+        su_sub3(q[f], q[faces[f][0]], way);
+        double side = su_dot3(normal, way) < 0 ? -1 : 1, most = -INFINITY;
+        for (int k = 0; k < 3; k++) {
+            su_sub3(p[k], q[faces[f][0]], way);
+            depth[f][k] = side * su_dot3(normal, way);
+            most = depth[f][k] > most ? depth[f][k] : most;
+        }
+        if (most < 0 && most < -TOUCH * su_norm3(normal)) return false;
     }
+    return true;
+}
+
+/* Is some of the segment between two corners behind all faces? */
+static bool edge_enters(const double depth[4][3], int a, int b)
+{
+    double from = 0, to = 1;
+    for (int f = 0; f < 4; f++) {
+        double x = depth[f][a], y = depth[f][b];
+        if (x < 0 && y < 0) return false;
+        if (x < 0) from = fmax(from, x / (x - y));
+        if (y < 0) to = fmin(to, x / (x - y));
+    }
+    return from <= to;
+}
+
+bool su_triangle_meets_tet(const double p[3][3], const double q[4][3])
+{
+    static const int edges[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+    double depth[4][3], axis[3], u[3], v[3];
+    if (!behind_faces(p, q, depth)) return false;
+    for (int i = 0; i < 3; i++) /* as mostly: no other axis parts them */
+        if (edge_enters((const double(*)[3])depth, i, (i + 1) % 3)) return true;
     normal_of(p, whole, axis);
     if (separates(axis, p, 3, q, 4)) return false;
     for (int i = 0; i < 3; i++)
