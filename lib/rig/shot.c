@@ -307,9 +307,31 @@ su_shot_weights su_shot_weights_at(const su_shot *shot, int64_t frame, double fr
 /* Vertices that a thread samples at a time. */
 enum { SAMPLED = 512 };
 
+/* Frames that a skin is a sum of: those of the segment, and of bends one more on either side. */
+enum { MOST_TERMS = SU_SHOT_BENDS + 4 };
+typedef struct terms {
+    int64_t count;
+    const float *points[MOST_TERMS];
+    double weight[MOST_TERMS];
+} terms;
+
+/* The same sum as by bends, in which a frame stands three times. */
+static terms terms_of(const su_shot *shot, const su_shot_weights *at)
+{
+    terms t = {.count = 2,
+               .points = {su_shot_points(shot, at->frame), su_shot_points(shot, at->next)},
+               .weight = {at->here, at->there}};
+    for (int64_t i = -1; at->count > 0 && i <= at->count; i++) {
+        double before = i > 0 ? at->bend[i - 1] : 0, own = i >= 0 && i < at->count ? at->bend[i] : 0,
+               behind = i + 1 < at->count ? at->bend[i + 1] : 0;
+        t.points[t.count] = su_shot_points(shot, at->first + i), t.weight[t.count++] = before - 2 * own + behind;
+    }
+    return t;
+}
+
 /* What all vertices of an instant share. */
 typedef struct skin_sample {
-    const su_shot_weights *at;
+    const terms *terms;
     const int32_t *list;
     int64_t sculpts;
     double weights[SU_SHOT_SCULPTS];
@@ -319,19 +341,14 @@ typedef struct skin_sample {
 static void sample_points(const su_shot *shot, const skin_sample *s, int64_t from, int64_t to, double *skin)
 {
     int64_t columns = 3 * shot->nbar;
-    const su_shot_weights *at = s->at;
-    const float *here = su_shot_points(shot, at->frame), *there = su_shot_points(shot, at->next);
-    const float *bent = at->count > 0 ? su_shot_points(shot, at->first) : here;
-    for (int64_t k = from; k < to; k++) {
-        int64_t first = 3 * (s->list ? (int64_t)s->list[k] : k);
-        double sum[3];
-        for (int c = 0; c < 3; c++) sum[c] = at->here * (double)here[first + c] + at->there * (double)there[first + c];
-        const float *f = bent + first;
-        for (int64_t i = 0; i < at->count; i++, f += columns)
-            for (int c = 0; c < 3; c++)
-                sum[c] +=
-                    at->bend[i] * (((double)f[c - columns] - (double)f[c]) - ((double)f[c] - (double)f[c + columns]));
-        memcpy(skin + 3 * k, sum, sizeof sum);
+    for (int64_t k = from; k < to; k++)
+        for (int64_t c = 0; c < 3; c++) skin[3 * k + c] = 0;
+    for (int64_t i = 0; i < s->terms->count; i++) {
+        const float *points = s->terms->points[i];
+        double weight = s->terms->weight[i];
+        for (int64_t k = 3 * from; k < 3 * to && !s->list; k++) skin[k] += weight * (double)points[k];
+        for (int64_t k = from; k < to && s->list; k++)
+            for (int64_t c = 0; c < 3; c++) skin[3 * k + c] += weight * (double)points[3 * (int64_t)s->list[k] + c];
     }
     for (int64_t j = 0; j < s->sculpts; j++) {
         if (s->weights[j] == 0.0) continue;
@@ -346,8 +363,9 @@ static void sample_points(const su_shot *shot, const skin_sample *s, int64_t fro
 void su_shot_sample_skin(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
                          int threads, double *skin)
 {
-    su_shot_weights at = su_shot_weights_at(shot, frame, fraction);
-    skin_sample s = {.at = &at, .list = list};
+    const su_shot_weights at = su_shot_weights_at(shot, frame, fraction);
+    const terms sum = terms_of(shot, &at);
+    skin_sample s = {.terms = &sum, .list = list};
     double p[MAX_PARAMS];
     if (shot->add_psd) su_shot_sample(shot, frame, fraction, p, NULL, NULL);
     s.sculpts = su_shot_sculpts(shot, p, s.weights, &s.shapes);
