@@ -3,6 +3,8 @@
  * times the price. SU_IN_SET(name) is a name of this set's own, SU_SET_NAME that of the set. Elsewhere than on x86-64
  * all sets are plain C, and neither is defined any more. */
 
+#include "core/vector_clones.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,6 @@
 /* Tets in vector lanes for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
 #include "fem/tet_lanes.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX2
 #include "core/vector_begin.h"
 

@@ -1,8 +1,6 @@
 /* Tets in vector lanes for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody chooses. */
 #include "fem/tet_lanes.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX512
 #include "core/vector_begin.h"
 

@@ -2,8 +2,6 @@
  */
 #include "fem/transport_lanes.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX2
 #include "core/vector_begin.h"
 

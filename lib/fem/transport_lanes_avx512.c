@@ -2,8 +2,6 @@
  * chooses. */
 #include "fem/transport_lanes.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX512
 #include "core/vector_begin.h"
 

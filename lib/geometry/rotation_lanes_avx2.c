@@ -1,7 +1,6 @@
 /* Rotations of many matrices for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
 #include "geometry/rotation_lanes.h"
 
-#include "core/vector_clones.h"
 #include "geometry/rotation.h"
 
 #include <float.h>

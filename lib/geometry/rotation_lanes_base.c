@@ -1,7 +1,6 @@
 /* Rotations of many matrices in plain C, for any processor. */
 #include "geometry/rotation_lanes.h"
 
-#include "core/vector_clones.h"
 #include "geometry/rotation.h"
 
 #include <float.h>

@@ -4,7 +4,6 @@
 #ifndef SU_GEOMETRY_SVD_LANES_H
 #define SU_GEOMETRY_SVD_LANES_H
 
-#include "core/vector_clones.h"
 
 enum { LANES = SU_VECTOR_BYTES / 8 };
 

@@ -1,8 +1,6 @@
 /* Products with panels in bfloat16 for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
 #include "linalg/half_panels.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX2
 #include "core/vector_begin.h"
 

@@ -1,8 +1,6 @@
 /* Products with panels in bfloat16 for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody chooses. */
 #include "linalg/half_panels.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX512
 #include "core/vector_begin.h"
 

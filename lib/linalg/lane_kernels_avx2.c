@@ -1,8 +1,6 @@
 /* Loops over blocks of columns for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
 #include "linalg/lane_kernels.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX2
 #include "core/vector_begin.h"
 

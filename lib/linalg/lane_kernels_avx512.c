@@ -1,8 +1,6 @@
 /* Loops over blocks of columns for AVX-512 (F, DQ, VL); elsewhere the same in plain C, which nobody chooses. */
 #include "linalg/lane_kernels.h"
 
-#include "core/vector_clones.h"
-
 #define SU_AVX512
 #include "core/vector_begin.h"
 

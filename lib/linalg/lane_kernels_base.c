@@ -1,8 +1,6 @@
 /* Loops over blocks of columns in plain C, for any processor. */
 #include "linalg/lane_kernels.h"
 
-#include "core/vector_clones.h"
-
 #include "core/vector_begin.h"
 
 #include "linalg/lane_kernels_body.h"
