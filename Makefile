@@ -101,14 +101,13 @@ $(BUILD)/%.o: %.cpp $(BUILD)/flags
 	$(call say,CXX,$<)
 	$(Q)$(CXX) $(ALL_CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
+# The run time, and what lives by the vector units beside it.
 $(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/loads.o $(BUILD)/lib/physics/collider_mesh.o $(BUILD)/lib/io/expand.o $(BUILD)/lib/io/frame_window.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
 # Meshing and contact are small loops over corners and boxes, with square roots: unrolled and without errno a third faster. Nothing here
 # lets results differ.
 $(BUILD)/lib/geometry/%.o $(BUILD)/lib/contact/%.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3) -fno-math-errno -fno-trapping-math
-# Vectors as values: everything is inlined, so no call depends on how they are passed.
-$(BUILD)/lib/fem/tet_lanes_%.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_blocks.o $(BUILD)/lib/linalg/lane_kernels_%.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/cholesky_half.o $(BUILD)/lib/linalg/half_panels_%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
-$(BUILD)/lib/geometry/rotation_lanes_%.o $(BUILD)/lib/fem/transport_lanes_%.o: CFLAGS += -Wno-psabi
+# Sums in vector lanes, fused where the processor can.
+$(BUILD)/lib/fem/tet_lanes_%.o $(BUILD)/lib/linalg/factor_single.o $(BUILD)/lib/linalg/lane_kernels_%.o $(BUILD)/lib/linalg/sparse.o $(BUILD)/lib/linalg/half_panels_%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno
 $(BUILD)/lib/estimate/reduced_motion.o: CFLAGS += $(if $(SAN)$(COVERAGE)$(FUZZ),,-O3)
 
 $(LIB): $(call object,$(LIB_C) $(LIB_CXX))

@@ -74,8 +74,7 @@ static void products_are_right(void **unused)
     for (int width = 1; width <= 25; width++)
         for (int height = width; height <= MOST; height += 11) {
             make(width, height, &state, p);
-            for (int set = 0; set <= (int)su_vector_set_here(); set++)
-                compare(su_half_panels_of((su_vector_set)set), p);
+            for (int set = 0; set <= (int)su_vector_set_here(); set++) compare(SU_OF_SET(su_half_panels, set), p);
         }
     free(p);
 }

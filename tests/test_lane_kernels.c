@@ -91,7 +91,7 @@ static void panels_are_solved(const su_lane_kernels *kernels)
     static void test##_in_all_sets(void **unused)                                                                      \
     {                                                                                                                  \
         (void)unused;                                                                                                  \
-        for (int set = 0; set <= (int)su_vector_set_here(); set++) test(su_lane_kernels_of((su_vector_set)set));       \
+        for (int set = 0; set <= (int)su_vector_set_here(); set++) test(SU_OF_SET(su_lane_kernels, set));              \
     }
 OF_ALL_SETS(products_add_up)
 OF_ALL_SETS(combinations_add_up)

@@ -213,7 +213,7 @@ static void lanes_of(const su_rotation_kernels *kernels)
         kernels->mean(1, tets + 4 * k, q, one);
         assert_memory_equal(R + 9 * k, one, sizeof one);
     }
-    if (kernels != su_rotation_kernels_of(su_vector_set_here())) return;
+    if (kernels != SU_OF_SET_HERE(su_rotation_kernels)) return;
     double all[9 * COUNT];
     su_tet_rotations(COUNT, tets, q, 3, all);
     assert_memory_equal(all, R, sizeof all);
@@ -225,7 +225,7 @@ static void lanes_of(const su_rotation_kernels *kernels)
 static void test_lanes(void **unused)
 {
     (void)unused;
-    for (int set = 0; set <= (int)su_vector_set_here(); set++) lanes_of(su_rotation_kernels_of((su_vector_set)set));
+    for (int set = 0; set <= (int)su_vector_set_here(); set++) lanes_of(SU_OF_SET(su_rotation_kernels, set));
 }
 
 static void test_right_angles(void **unused)

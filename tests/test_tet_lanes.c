@@ -61,7 +61,7 @@ static group group_of(uint64_t *state)
 /* Of each set of vector units that this processor has. */
 #define EACH_SET(kernels)                                                                                              \
     for (int set = 0; set <= (int)su_vector_set_here(); set++)                                                         \
-        for (const su_tet_kernels *kernels = su_tet_kernels_of((su_vector_set)set); kernels; kernels = NULL)
+        for (const su_tet_kernels *kernels = SU_OF_SET(su_tet_kernels, set); kernels; kernels = NULL)
 
 static const int32_t all[SU_TET_LANES] = {0, 1, 2, 3, 4, 5, 6, 7};
 

@@ -37,6 +37,10 @@
 #undef SU_AVX512
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are parameters of inlined functions only */
+#endif
+
 #define SU_PRAGMA(text) _Pragma(#text)
 #define SU_FOR_TARGET(push) SU_PRAGMA(push)
 #if defined(SU_TARGET) && defined(__clang__)

@@ -9,7 +9,7 @@ typedef enum su_vector_set {
     SU_VECTORS_AVX512 /* F, DQ and VL */
 } su_vector_set;
 
-/* What a set has of `name`: &name_base, &name_avx2 or &name_avx512. */
+/* Of kernels `name` those of a set: &name_base, &name_avx2 or &name_avx512. */
 #if defined(__x86_64__)
 #define SU_OF_SET(name, set)                                                                                           \
     ((set) == SU_VECTORS_AVX512 ? &name##_avx512 : (set) == SU_VECTORS_AVX2 ? &name##_avx2 : &name##_base)
@@ -17,7 +17,10 @@ typedef enum su_vector_set {
 #define SU_OF_SET(name, set) ((void)(set), &name##_base)
 #endif
 
-/* The best that this processor runs, and all below it. */
+/* The best that this processor runs, as all below it. */
 su_vector_set su_vector_set_here(void);
+
+/* Those of this processor. */
+#define SU_OF_SET_HERE(name) SU_OF_SET(name, su_vector_set_here())
 
 #endif

@@ -460,7 +460,7 @@ static int next_tets(const su_elastic *elastic, const range *r, int64_t *e, int3
 
 double su_elastic_energy(const su_elastic *elastic, const double *y, int threads)
 {
-    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
+    const su_tet_kernels *kernels = SU_OF_SET_HERE(su_tet_kernels);
     const su_lane_tets mesh = lanes_of(elastic);
     double sum = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -478,7 +478,7 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
 
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads)
 {
-    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
+    const su_tet_kernels *kernels = SU_OF_SET_HERE(su_tet_kernels);
     const su_lane_tets mesh = lanes_of(elastic);
     memset(force, 0, 3 * (size_t)elastic->n * sizeof *force);
 #pragma omp parallel num_threads(threads)
@@ -535,7 +535,7 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio, const double *y, bool project,
                                su_sparse *K, int threads)
 {
-    const su_tet_kernels *kernels = su_tet_kernels_of(su_vector_set_here());
+    const su_tet_kernels *kernels = SU_OF_SET_HERE(su_tet_kernels);
     const su_lane_tets mesh = lanes_of(elastic);
 #pragma omp parallel num_threads(threads)
     {

@@ -39,6 +39,4 @@ typedef struct su_tet_kernels {
 
 extern const su_tet_kernels su_tet_kernels_base, su_tet_kernels_avx2, su_tet_kernels_avx512;
 
-const su_tet_kernels *su_tet_kernels_of(su_vector_set set);
-
 #endif

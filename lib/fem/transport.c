@@ -19,8 +19,6 @@
 /* Tets that a thread takes at once. */
 enum { GROUP = 64 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 struct su_transport {
     const su_elastic *body;
     const su_carried_kernels *kernels;
@@ -76,7 +74,7 @@ su_status su_transport_create(const su_elastic *body, int threads, su_transport 
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "carried displacement", err));
-    s->body = body, s->threads = threads, s->kernels = su_carried_kernels_of(su_vector_set_here());
+    s->body = body, s->threads = threads, s->kernels = SU_OF_SET_HERE(su_carried_kernels);
     SU_GO(SU_ALLOC(&s->weight, body->t, "carried displacement", err));
     SU_GO(SU_ALLOC(&s->size, 2 * body->t, "carried displacement", err));
     for (int64_t e = 0; e < body->t; e++) s->weight[e] = body->mu[e] * body->neutral_volume[e];
@@ -95,13 +93,19 @@ void su_transport_free(su_transport *s)
     free(s);
 }
 
+/* Of the group that begins there. */
+static int64_t end_of(const su_transport *s, int64_t first)
+{
+    return s->body->t - first < GROUP ? s->body->t : first + GROUP;
+}
+
 /* Is energy missing that the motion would feel? */
 static bool lacks(const su_transport *s, const su_carried *w, double motion)
 {
     double all = 0, off = 0;
     int64_t t = s->body->t;
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
-    for (int64_t first = 0; first < t; first += GROUP) s->kernels->sizes(w, first, least(first + GROUP, t), s->size);
+    for (int64_t first = 0; first < t; first += GROUP) s->kernels->sizes(w, first, end_of(s, first), s->size);
     for (int64_t e = 0; e < t; e++) all += s->size[2 * e], off += s->size[2 * e + 1];
     return off > ENOUGH * (all + motion);
 }
@@ -115,8 +119,7 @@ static su_status mend(su_transport *s, const su_carried *w, double *turned, su_e
 #pragma omp parallel num_threads(s->threads) if (s->threads > 1)
     {
 #pragma omp for schedule(static)
-        for (int64_t first = 0; first < body->t; first += GROUP)
-            s->kernels->pulls(w, first, least(first + GROUP, body->t), s->pull);
+        for (int64_t first = 0; first < body->t; first += GROUP) s->kernels->pulls(w, first, end_of(s, first), s->pull);
 #pragma omp for schedule(static)
         for (int64_t f = 0; f < body->free_count; f++) {
             double sum[3] = {0};

@@ -27,6 +27,4 @@ typedef struct su_carried_kernels {
 
 extern const su_carried_kernels su_carried_kernels_base, su_carried_kernels_avx2, su_carried_kernels_avx512;
 
-const su_carried_kernels *su_carried_kernels_of(su_vector_set set);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/winding.h"
 
@@ -47,8 +48,8 @@ static void normal_of(const double (*p)[3], const int *face, double out[3])
 
 static const int whole[3] = {0, 1, 2};
 
-/* How far the triangle's corners are behind each face of the tet, in lengths of its normal; false where all three lie
- * before one. */
+/* How far the triangle's corners are behind each face of the tet, times the length of its normal; false where all three
+ * lie before one. */
 static bool behind_faces(const double p[3][3], const double q[4][3], double depth[4][3])
 {
     static const int faces[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
@@ -60,7 +61,7 @@ static bool behind_faces(const double p[3][3], const double q[4][3], double dept
         for (int k = 0; k < 3; k++) {
             su_sub3(p[k], q[faces[f][0]], way);
             depth[f][k] = side * su_dot3(normal, way);
-            most = depth[f][k] > most ? depth[f][k] : most;
+            most = su_larger(most, depth[f][k]);
         }
         if (most < 0 && most < -TOUCH * su_norm3(normal)) return false;
     }
@@ -74,8 +75,8 @@ static bool edge_enters(const double depth[4][3], int a, int b)
     for (int f = 0; f < 4; f++) {
         double x = depth[f][a], y = depth[f][b];
         if (x < 0 && y < 0) return false;
-        if (x < 0) from = fmax(from, x / (x - y));
-        if (y < 0) to = fmin(to, x / (x - y));
+        if (x < 0) from = su_larger(from, x / (x - y));
+        if (y < 0) to = su_smaller(to, x / (x - y));
     }
     return from <= to;
 }

@@ -1,15 +1,13 @@
 #include "geometry/rotation_lanes.h"
 
-const su_rotation_kernels *su_rotation_kernels_of(su_vector_set set) { return SU_OF_SET(su_rotation_kernels, set); }
-
 void su_nearest_rotations(int64_t count, const double *F, double *R)
 {
-    su_rotation_kernels_of(su_vector_set_here())->nearest(count, F, R);
+    SU_OF_SET_HERE(su_rotation_kernels)->nearest(count, F, R);
 }
 
 void su_mean_rotations(int64_t count, const int32_t *tets, const double *quaternions, double *R)
 {
-    su_rotation_kernels_of(su_vector_set_here())->mean(count, tets, quaternions, R);
+    SU_OF_SET_HERE(su_rotation_kernels)->mean(count, tets, quaternions, R);
 }
 
 void su_tet_rotations(int64_t t, const int32_t *tets, const double *quaternions, int threads, double *R)

@@ -17,8 +17,6 @@ typedef struct su_rotation_kernels {
 
 extern const su_rotation_kernels su_rotation_kernels_base, su_rotation_kernels_avx2, su_rotation_kernels_avx512;
 
-const su_rotation_kernels *su_rotation_kernels_of(su_vector_set set);
-
 /* R (count,9): the proper rotation nearest to each F (count,9), as su_nearest_rotation(). */
 void su_nearest_rotations(int64_t count, const double *F, double *R);
 /* R (count,9): the mean of the rotations at the corners of tets (count,4), quaternions (n,4), as su_mean_rotation(). */

@@ -4,7 +4,6 @@
 #ifndef SU_GEOMETRY_SVD_LANES_H
 #define SU_GEOMETRY_SVD_LANES_H
 
-
 enum { LANES = SU_VECTOR_BYTES / 8 };
 
 typedef double lanes __attribute__((vector_size(SU_VECTOR_BYTES)));

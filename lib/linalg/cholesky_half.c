@@ -175,7 +175,7 @@ su_status su_cholesky_half_create(const su_cholesky *factor, su_cholesky_half **
     if (!L) return su_fail(err, SU_NUMERICS, "a copy of a factorization that is not there");
     SU_GO(make_tree(L, &t, err));
     SU_GO(SU_ALLOC(&s, 1, "Cholesky factor", err));
-    s->panels = su_half_panels_of(su_vector_set_here());
+    s->panels = SU_OF_SET_HERE(su_half_panels);
     s->size = (int64_t)L->n, s->supernodes = t.supernodes, s->branches = t.roots + 1;
     int64_t reach = 0, largest = 0;
     for (int64_t b = 0; b < t.roots; b++) reach += height_of(&t, t.root[b]) - width_of(&t, t.root[b]);

@@ -243,7 +243,7 @@ static void put_rows(int count, const int32_t *row, const float *work, float *x)
 
 void su_factor_single_forward(const su_factor_single *f, float *values, float *scratch)
 {
-    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
+    const su_lane_kernels *kernels = SU_OF_SET_HERE(su_lane_kernels);
     for (int64_t s = 0; s < f->supernodes; s++) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         const int32_t *row = f->row + f->rows_at[s];
@@ -259,7 +259,7 @@ void su_factor_single_forward(const su_factor_single *f, float *values, float *s
 
 void su_factor_single_backward(const su_factor_single *f, float *values, float *scratch)
 {
-    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
+    const su_lane_kernels *kernels = SU_OF_SET_HERE(su_lane_kernels);
     for (int64_t s = f->supernodes - 1; s >= 0; s--) {
         int width = f->first[s + 1] - f->first[s], height = (int)(f->rows_at[s + 1] - f->rows_at[s]);
         const int32_t *row = f->row + f->rows_at[s];

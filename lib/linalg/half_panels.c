@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-const su_half_panels *su_half_panels_of(su_vector_set set) { return SU_OF_SET(su_half_panels, set); }
-
 /* Words of a row. */
 static int pairs_of(int width) { return (width + 1) / 2; }
 

@@ -21,8 +21,6 @@ typedef struct su_half_panels {
 
 extern const su_half_panels su_half_panels_base, su_half_panels_avx2, su_half_panels_avx512;
 
-const su_half_panels *su_half_panels_of(su_vector_set set);
-
 /* Tiles of so many rows, and words of a panel. */
 int su_half_tiles(int height);
 int64_t su_half_words(int width, int height);

@@ -12,7 +12,7 @@ static int64_t rows_from(int64_t size, int64_t from) { return size - from < CHUN
 
 void su_lane_products(int64_t size, int64_t blocks, const float *V, const float *W, double *C)
 {
-    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
+    const su_lane_kernels *kernels = SU_OF_SET_HERE(su_lane_kernels);
     memset(C, 0, (size_t)(blocks * SQUARE) * sizeof *C);
     for (int64_t from = 0; from < size; from += CHUNK)
         for (int64_t b = 0; b < blocks; b++)
@@ -22,7 +22,7 @@ void su_lane_products(int64_t size, int64_t blocks, const float *V, const float 
 void su_lane_combine(int64_t size, int64_t blocks, const float *V, const double *C, int64_t stride, float factor,
                      float keep, float *W)
 {
-    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
+    const su_lane_kernels *kernels = SU_OF_SET_HERE(su_lane_kernels);
     for (int64_t from = 0; from < size; from += CHUNK) {
         int64_t rows = rows_from(size, from);
         float *w = W + from * LANES;
@@ -37,7 +37,7 @@ int64_t su_lane_work(int64_t blocks) { return blocks * CHUNK * LANES; }
 
 void su_lane_multiply(int64_t size, int64_t blocks, float *V, const double *C, float *work)
 {
-    const su_lane_kernels *kernels = su_lane_kernels_of(su_vector_set_here());
+    const su_lane_kernels *kernels = SU_OF_SET_HERE(su_lane_kernels);
     int64_t stride = blocks * LANES;
     for (int64_t from = 0; from < size; from += CHUNK) {
         int64_t rows = rows_from(size, from);

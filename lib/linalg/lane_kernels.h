@@ -23,6 +23,4 @@ typedef struct su_lane_kernels {
 
 extern const su_lane_kernels su_lane_kernels_base, su_lane_kernels_avx2, su_lane_kernels_avx512;
 
-const su_lane_kernels *su_lane_kernels_of(su_vector_set set);
-
 #endif

@@ -1,9 +1,5 @@
 /* Vectors of eight doubles for the kernels; included by the bodies, once for each instruction set. */
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are parameters of inlined functions only */
-#endif
-
 typedef double v8 __attribute__((vector_size(64), aligned(64), may_alias));
 typedef double v8u __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double v4 __attribute__((vector_size(32), aligned(32), may_alias));
