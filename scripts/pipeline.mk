@@ -186,16 +186,19 @@ endif
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 endif
 
+# Cleaned poses stay clean: their flesh may be no deeper inside itself than the skin may be missed, in %.
+supple-fit-flags := $(if $(CLEAN_POSES),--deepest 0.2) $(FIT_FLAGS)
+
 # With POSES, each pose is a job of its own, and one more puts them together; a pose that POSES lacks is fitted there.
 supple-fits := $(POSES:%=$(CHARACTER).fit.%.npz)
 # Skinning modes have no use for where tets collapse along the shots: clusters take the means of many.
 supple-checked := $(if $(filter skinning,$(BASIS)),,$(supple-anims))
 $(CHARACTER).fit.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT $(supple-checked) $(supple-fits)
-	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz $(if $(supple-fits),--reuse $(supple-fits)) $(if $(supple-checked),--shots $(supple-checked)) $(FIT_FLAGS))
+	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz $(if $(supple-fits),--reuse $(supple-fits)) $(if $(supple-checked),--shots $(supple-checked)) $(supple-fit-flags))
 
 ifneq ($(POSES),)
 $(supple-fits): $(CHARACTER).fit.%.npz: $(CHARACTER).tet.npz $(CHARACTER).poses.npz $(supple-flags)/FIT
-	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz --pose $* $(FIT_FLAGS))
+	$(call supple-run,fit,$(CHARACTER).tet.npz $(CHARACTER).poses.npz --pose $* $(supple-fit-flags))
 endif
 
 ifeq ($(BASIS),one)

@@ -1,5 +1,6 @@
 /* Fitting the flesh to a skin: exact cases, bending, untangling. */
 #include "box.h"
+#include "contact/contact_finder.h"
 #include "fem/fit.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
@@ -196,9 +197,72 @@ static void test_untangles(void **unused)
     bar_free(&b);
 }
 
-/* An elbow at 150 degrees whose skin folds on the inside, as linear blend skinning makes it: the two halves turn
- * rigidly about the middle, blended over half the thickness. The wanted residual is met by a smaller gamma, and no tet
- * collapses; no larger gamma than needed is left. */
+/* Linear blend skinning: the two halves turn rigidly about the middle, blended over half the thickness. */
+static void fold(int64_t count, const double *in, double angle, double *out)
+{
+    double s = sin(angle), c = cos(angle);
+    for (int64_t v = 0; v < count; v++, in += 3, out += 3) {
+        double w = fmin(fmax((in[0] - 3) / 1.0 + 0.5, 0), 1);
+        out[0] = (1 - w) * in[0] + w * (3 + c * (in[0] - 3) - s * in[1]);
+        out[1] = (1 - w) * in[1] + w * (s * (in[0] - 3) + c * in[1]);
+        out[2] = in[2];
+    }
+}
+
+/* How deep x is inside itself, over the diagonal. */
+static double depth_of(const bar *b, const double *x)
+{
+    su_contact_body body;
+    su_contact_finder *finder;
+    const su_contact_pair *pairs;
+    int64_t count;
+    double deepest = 0;
+    assert_int_equal(su_contact_body_create(b->box.n, b->box.vertices, b->box.t, b->box.tets, &body, NULL), SU_OK);
+    assert_int_equal(su_contact_finder_create(&body, 1, &finder, NULL), SU_OK);
+    assert_int_equal(su_contact_find(finder, x, &pairs, &count, NULL), SU_OK);
+    for (int64_t k = 0; k < count; k++) deepest = fmax(deepest, pairs[k].depth);
+    su_contact_finder_free(finder);
+    su_contact_body_free(&body);
+    return deepest / b->problem.diagonal;
+}
+
+/* A joint folded by 165 degrees, halves inside each other: pushed apart as far as asked, no tet closed; the same bits
+ * from a used and a fresh solver. Without it the flesh goes where the skin is. */
+static void test_pushed_apart(void **unused)
+{
+    (void)unused;
+    bar b = make(3);
+    const double angle = 165 * M_PI / 180;
+    size_t size = 3 * (size_t)b.box.n * sizeof(double);
+    double *skin = malloc(3 * (size_t)b.problem.nbar * sizeof *skin), *x[3];
+    b.problem.residual = 0.002;
+    fold(b.problem.nbar, b.skin, angle, skin);
+    su_fit_solver *solver = NULL;
+    su_fit_report report[3];
+    for (int k = 0; k < 3; k++) {
+        b.problem.deepest = k == 0 ? 0 : 0.001;
+        x[k] = malloc(size);
+        fold(b.box.n, b.box.vertices, angle, x[k]);
+        if (k < 2) {
+            su_fit_solver_free(solver);
+            assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
+        }
+        assert_int_equal(su_fit_pose(solver, skin, x[k], &report[k], 1, NULL, NULL), SU_OK);
+        printf("# %.3f %% deep (said: %.3f), residual %.3f %%, %d steps\n", 100 * depth_of(&b, x[k]),
+               100 * report[k].deepest, 100 * report[k].residual, report[k].iterations);
+        assert_int_equal(report[k].inverted, 0);
+    }
+    assert_true(depth_of(&b, x[0]) > 0.005 && report[0].deepest == 0);
+    assert_true(depth_of(&b, x[1]) <= 0.001 && report[1].collapsed == 0);
+    assert_true(fabs(report[1].deepest - depth_of(&b, x[1])) < 1e-12);
+    assert_memory_equal(x[1], x[2], size);
+    su_fit_solver_free(solver);
+    free(skin), free(x[0]), free(x[1]), free(x[2]);
+    bar_free(&b);
+}
+
+/* An elbow at 150 degrees whose skin folds on the inside, as linear blend skinning makes it. The wanted residual is met
+ * by a smaller gamma, and no tet collapses; no larger gamma than needed is left. */
 static void test_elbow(void **unused)
 {
     (void)unused;
@@ -209,15 +273,8 @@ static void test_elbow(void **unused)
         su_fit_solver *solver;
         const double angle = 150 * M_PI / 180;
         b.problem.residual = pass ? 0.002 : 0;
-        for (int64_t v = 0; v < b.problem.nbar + b.box.n; v++) {
-            bool is_skin = v < b.problem.nbar;
-            const double *in = is_skin ? b.skin + 3 * v : b.box.vertices + 3 * (v - b.problem.nbar);
-            double *out = is_skin ? skin + 3 * v : x + 3 * (v - b.problem.nbar);
-            double w = fmin(fmax((in[0] - 3) / 1.0 + 0.5, 0), 1), s = sin(angle), c = cos(angle);
-            out[0] = (1 - w) * in[0] + w * (3 + c * (in[0] - 3) - s * in[1]);
-            out[1] = (1 - w) * in[1] + w * (s * (in[0] - 3) + c * in[1]);
-            out[2] = in[2];
-        }
+        fold(b.problem.nbar, b.skin, angle, skin);
+        fold(b.box.n, b.box.vertices, angle, x);
         assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
         assert_int_equal(su_fit_pose(solver, skin, x, pass ? &report : &stiff, 1, NULL, NULL), SU_OK);
         su_fit_solver_free(solver);
@@ -288,8 +345,12 @@ static void test_flesh_without_skin(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rigid),        cmocka_unit_test(test_bend),
-                                       cmocka_unit_test(test_untangles),    cmocka_unit_test(test_elbow),
-                                       cmocka_unit_test(test_area_weights), cmocka_unit_test(test_flesh_without_skin)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rigid),
+                                       cmocka_unit_test(test_bend),
+                                       cmocka_unit_test(test_untangles),
+                                       cmocka_unit_test(test_elbow),
+                                       cmocka_unit_test(test_pushed_apart),
+                                       cmocka_unit_test(test_area_weights),
+                                       cmocka_unit_test(test_flesh_without_skin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,15 @@ awk 'BEGIN { for (f = 0; f <= 24; f += 4) { printf "\n%d", f; for (k = 0; k < 12
 "$BIN/supple-import" -q --progress none "$SUPPLE_DATA/hand_left/left.glb" --clip curl.csv --degrees -o curl.anim.npz
 fits "hand_left as a fist, 75 degrees a joint" 15000 curl.anim.npz
 
+# Pushed out of itself, and fitted so that it stays out.
+if "$BIN/supple-skin" -q --progress none --poses c.tet.npz c.fit.npz c.poses.npz -o clean.poses.npz >log 2>&1 &&
+   "$BIN/supple-fit" -q --progress none c.tet.npz clean.poses.npz --deepest 0.2 -o c.fit.npz --stats fit.json >>log 2>&1; then
+    echo "# deepest $(number deepest) of the diagonal, residual $(number residual)"
+    if awk "BEGIN { exit !($(number deepest) <= 0.002 && $(number residual) <= 0.002 && $(number collapsed) == 0) }"; then ok "a clean fist"; else not_ok "a clean fist"; fi
+else
+    not_ok "a clean fist: a program fails"
+fi
+
 # A frame that --suggest names is one that supple poses takes, and with it fewer tets collapse along the shot.
 collapsed() { awk -F'[:,]' '/"collapsed"/ && inside { print $2 + 0; exit } /"shots"/ { inside = 1 }' fit.json; }
 look() {

@@ -451,7 +451,7 @@ static void copies_that_overlap_keep_apart(void **unused)
     /* at any pose: turned as a whole they are as they were, pushed together by 0.1 they are resisted by that */
     double *y = malloc(3 * (size_t)n * sizeof *y), deepest = 0;
     su_contact_finder_allow(finder, NULL);
-    su_contact_finder_allow_copies(finder);
+    assert_int_equal(su_contact_finder_allow_copies(finder, NULL), SU_OK);
     for (int push = 0; push < 2; push++) {
         for (int64_t v = 0; v < n; v++) {
             double out = x[3 * v] - (push && v >= one.n ? 0.1 : 0);

@@ -42,7 +42,8 @@ struct su_contact_finder {
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
     enum { NOTHING, REST, COPIES } allow;
-    double *rest; /* (n,3) whose overlaps are allowed, where it is the rest shape's */
+    double *rest;    /* (n,3) whose overlaps are allowed, where it is the rest shape's */
+    uint8_t *copied; /* (n) vertices inside other flesh of the neutral shape; NULL: not looked for */
     earlier before;
     su_arena arena;
 };
@@ -308,7 +309,17 @@ static su_status find_all(su_contact_finder *f, const double *y, int64_t *count,
 
 /* ---- other shapes ---- */
 
-void su_contact_finder_allow_copies(su_contact_finder *f) { f->allow = COPIES; }
+su_status su_contact_finder_allow_copies(su_contact_finder *f, su_error *err)
+{
+    f->allow = COPIES;
+    if (f->copied) return SU_OK;
+    int64_t count;
+    SU_TRY(find_all(f, f->body->neutral, &count, err));
+    if (!(f->copied = su_arena_alloc(&f->arena, f->body->n, 1)))
+        return su_fail(err, SU_AGAIN, "no memory for contact of %lld vertices", (long long)f->body->n);
+    for (int64_t k = 0; k < count; k++) f->copied[f->pair[k].vertex] = 1;
+    return SU_OK;
+}
 
 void su_contact_finder_allow(su_contact_finder *f, const double *x)
 {
@@ -356,7 +367,8 @@ void su_contact_allow(const su_contact_finder *f, int64_t count, su_contact_pair
     for (int64_t k = 0; k < count; k++) {
         su_contact_pair there = pairs[k];
         if (f->allow == REST) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
-        if (f->allow == COPIES) pairs[k].allowed = follow(f->body, f->body->neutral, &there);
+        if (f->allow == COPIES && f->copied[there.vertex])
+            pairs[k].allowed = follow(f->body, f->body->neutral, &there);
     }
 }
 

@@ -41,9 +41,9 @@ void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k)
 
 /* What x (n,3), the rest shape, has overlapping is allowed from now on (su_contact_allowed); NULL: nothing is. */
 void su_contact_finder_allow(su_contact_finder *finder, const double *x);
-/* In place of that, at any pose: what the neutral shape has overlapping, copies of flesh that the mesh holds. As deep
- * as the vertex is there below the surface that its way leads to. */
-void su_contact_finder_allow_copies(su_contact_finder *finder);
+/* In place of that, at any pose: what the neutral shape has overlapping, copies of flesh that the mesh holds. A vertex
+ * that is inside such a copy there may be as deep as it is below the surface that its way leads to. */
+su_status su_contact_finder_allow_copies(su_contact_finder *finder, su_error *err);
 
 /* Where a step began, x (n,3), copied; and what stands there of the vertex of a pair, ending near where that does:
  * depth 0 where it was not inside. */

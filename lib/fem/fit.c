@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "fem/conjugate_gradients.h"
 #include "fem/elastic.h"
+#include "fem/self_contact.h"
 #include "fem/untangle.h"
 #include "fem/volume_barrier.h"
 #include "geometry/mat3.h"
@@ -61,14 +62,21 @@ enum { DOFS_AN_ITERATION = 400 };
  * stages that end by their number of steps leave a few per cent more than the power says. */
 #define HOPELESS 1.25
 
+/* Springs between parts of the flesh pull as hard as the skin does on as much surface, FIRST_PENALTY times, and PENALTY
+ * times harder each time that something is still too deep (Nocedal and Wright, Numerical Optimization, 17.1). */
+static const double FIRST_PENALTY = 1, PENALTY = 4;
+enum { MOST_PENALTIES = 8 };
+
 struct su_fit_solver {
     su_fit_problem problem;
     su_elastic elastic; /* modulus gamma/V, so that its energy is the second term of eq. 3 */
     su_sparse K, data;  /* data: Hessian of the skin's term */
     su_component_factor *factor;
-    su_cholesky *own; /* of a system that had to have one; NULL: none so far */
-    bool folded;      /* this pose's systems have factors of their own */
-    su_arena arena;   /* of the vectors of conjugate gradients */
+    su_cholesky *own;         /* of a system that had to have one; NULL: none so far */
+    bool folded;              /* this pose's systems have factors of their own */
+    su_self_contact *contact; /* NULL: flesh may pass through itself */
+    bool touches;             /* contact is among the terms */
+    su_arena arena;           /* of the vectors of conjugate gradients */
     su_cg_work vectors;
     double *young, *poisson; /* (t) */
     double *gradient;        /* (n,3) */
@@ -178,6 +186,8 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->data, err));
     assemble_data(solver);
     SU_GO(su_component_factor_create(&solver->elastic.pattern, &solver->factor, err));
+    if (problem->deepest > 0)
+        SU_GO(su_self_contact_create(&solver->elastic, problem->vertices, 1, &solver->contact, err));
     if (!su_cg_take(&solver->vectors, &solver->arena, solver->elastic.pattern.size)) {
         status = su_fail(err, SU_AGAIN, "no memory for a fit of %lld vertices", (long long)problem->n);
         goto done;
@@ -195,6 +205,7 @@ void su_fit_solver_free(su_fit_solver *solver)
 {
     if (!solver) return;
     su_component_factor_free(solver->factor), su_cholesky_free(solver->own);
+    su_self_contact_free(solver->contact);
     su_arena_free(&solver->arena);
     su_sparse_free(&solver->K);
     su_sparse_free(&solver->data);
@@ -225,12 +236,13 @@ static double objective(su_fit_solver *solver, const double *skin, const double 
         skin_error(p, skin, x, v, d);
         data += p->area[v] * su_dot3(d, d);
     }
-    double held = 0;
+    double held = 0, contact = solver->touches ? su_self_contact_energy(solver->contact, x) : 0;
     for (int64_t k = 0; k < p->held_count; k++) {
         double d = su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k);
         held += solver->hold * solver->share[k] * d * d;
     }
-    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) + barrier;
+    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) + barrier +
+           contact;
 }
 
 /* Adds the gradient of the terms that pull at skin and held vertices. */
@@ -403,6 +415,16 @@ static su_status iterate(su_fit_solver *solver, bool *solved, su_error *err)
     return with.status;
 }
 
+/* A factor of K, and of what contacts couple at x. */
+static su_status factorize(su_fit_solver *solver, const double *x, su_cholesky **factor, su_error *err)
+{
+    su_couplings couplings;
+    *factor = solver->own;
+    if (!solver->touches) return su_cholesky_factorize(solver->own, &solver->K, err);
+    SU_TRY(su_self_contact_couple(solver->contact, x, true, &couplings, err));
+    return su_self_contact_factorize(solver->contact, &solver->K, solver->own, factor, err);
+}
+
 /* step = minus the projected Hessian's inverse times the gradient at x */
 static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads,
                                   su_error *err)
@@ -413,9 +435,10 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, solver->by_ratio);
     su_elastic_stiffness_with(elastic, solver->by_ratio, x, true, &solver->K, threads);
     add_data_hessian(solver);
+    if (solver->touches) su_self_contact_force(solver->contact, x, solver->gradient);
     double lift = LEAST_LIFT;
     lift_diagonal(&solver->K, lift);
-    if (!solver->folded) {
+    if (!solver->folded && !solver->touches) {
         bool solved = false;
         su_status status = su_component_factor_set(solver->factor, &solver->K, err);
         descend(solver);
@@ -424,12 +447,13 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
         solver->folded = true;
     }
     if (!solver->own) SU_TRY(su_cholesky_create(&elastic->pattern, 1, &solver->own, err));
+    su_cholesky *factor;
     su_status status;
-    while ((status = su_cholesky_factorize(solver->own, &solver->K, err)) == SU_NUMERICS && lift <= MOST_LIFT)
+    while ((status = factorize(solver, x, &factor, err)) == SU_NUMERICS && lift <= MOST_LIFT)
         lift_diagonal(&solver->K, lift *= 1e3);
     SU_TRY(status);
     descend(solver);
-    return su_cholesky_solve(solver->own, 1, solver->step, solver->step, err);
+    return su_cholesky_solve(factor, 1, solver->step, solver->step, err);
 }
 
 /* One step of Newton with a line search, which the barrier's infinity keeps from closing an open tet. value: of the
@@ -462,8 +486,10 @@ static su_status minimize(su_fit_solver *solver, const double *skin, double *x, 
 {
     for (int iteration = 0; iteration < (last ? LAST_ITERATIONS : MAX_ITERATIONS); iteration++) {
         double moved;
+        int64_t met;
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
         guard_open(solver, x);
+        if (solver->touches) SU_TRY(su_self_contact_meet(solver->contact, x, &met, err));
         double value = objective(solver, skin, x, threads), before = value;
         if (!isfinite(value)) return su_fail(err, SU_NUMERICS, "the start of the fit is not finite");
         SU_TRY(newton_step(solver, skin, x, &value, &moved, threads, err));
@@ -518,6 +544,42 @@ static double next_gamma(const su_fit_problem *p, double gamma, double residual,
     return fmax(gamma * fmin(fmax(wanted, JUMP), FALL), least);
 }
 
+/* k_c (n): as hard as the skin pulls on as much surface, so many times. */
+static su_status set_penalty(su_fit_solver *solver, double times, su_error *err)
+{
+    const su_fit_problem *p = &solver->problem;
+    const su_contact_body *body = su_self_contact_body(solver->contact);
+    double surface = 0, *k;
+    SU_TRY(SU_ALLOC(&k, p->n, "contact", err));
+    for (int64_t v = 0; v < p->n; v++) surface += body->area[v];
+    for (int64_t v = 0; v < p->n; v++) k[v] = times * 2 / (p->diagonal * p->diagonal * surface);
+    su_self_contact_set_stiffness(solver->contact, k);
+    free(k);
+    return SU_OK;
+}
+
+/* Parts that pass through each other, by springs that grow until no contact is too deep. Pairs are found anew at each
+ * Newton step and led along in between, as in steps of motion. */
+static su_status push_apart(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
+                            const su_progress *progress, su_error *err)
+{
+    const su_fit_problem *p = &solver->problem;
+    double times = FIRST_PENALTY;
+    for (int k = 0;; k++, times *= PENALTY) {
+        su_contact_depths depths;
+        SU_TRY(set_penalty(solver, times, err));
+        su_self_contact_begin(solver->contact, NULL, NULL);
+        SU_TRY(su_self_contact_allow_copies(solver->contact, err));
+        SU_TRY(su_self_contact_depths(solver->contact, x, &depths, err));
+        report->deepest = depths.deepest / p->diagonal;
+        if (report->deepest <= p->deepest || k == MOST_PENALTIES) return SU_OK;
+        solver->touches = true;
+        su_status status = minimize(solver, skin, x, false, &report->iterations, threads, progress, err);
+        solver->touches = false;
+        SU_TRY(status);
+    }
+}
+
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err)
 {
@@ -544,6 +606,10 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
     }
     if (result.collapsed) {
         SU_TRY(untangle(solver, x, err));
+        measure(solver, skin, x, &result);
+    }
+    if (solver->contact) {
+        SU_TRY(push_apart(solver, skin, x, &result, threads, progress, err));
         measure(solver, skin, x, &result);
     }
     if (report) *report = result;

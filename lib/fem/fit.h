@@ -3,7 +3,8 @@
  *     sum_v a_v |(A x - skin)_v|^2 / D^2 + gamma E(x) / (E V)
  *
  * with skin area weights a_v that sum to 1, D the diagonal, V the volume and E(x) the stable neo-Hookean energy about
- * the neutral shape, which stays finite where the start has inverted tets. */
+ * the neutral shape, which stays finite where the start has inverted tets. Where it may not pass through itself,
+ * springs that grow until it does not (docs/contact.md, eq. 1) are added at the end. */
 #ifndef SU_FEM_FIT_H
 #define SU_FEM_FIT_H
 
@@ -25,6 +26,7 @@ typedef struct su_fit_problem {
     double gamma;             /* dimensionless */
     double residual;          /* wanted, over D: gamma is made smaller until it is met; 0: gamma as it is */
     double poisson;
+    double deepest; /* over D: flesh inside itself may be so deep; 0: as deep as the skin has it */
 } su_fit_problem;
 
 typedef struct su_fit_report {
@@ -35,6 +37,7 @@ typedef struct su_fit_report {
     int64_t inverted;  /* tets without positive volume at the end */
     double gamma;      /* the one it ended with */
     double held_off;   /* largest distance of a held vertex from where it belongs, over D */
+    double deepest;    /* contact of the flesh with itself at the end, over D; 0 where nothing asks for it */
 } su_fit_report;
 
 typedef struct su_fit_solver su_fit_solver;
@@ -47,7 +50,8 @@ void su_fit_solver_free(su_fit_solver *solver);
  * as-rigid-as-possible layout, su_untangle on what that leaves closed, then Newton with projected element Hessians,
  * su_volume_barrier keeping open tets open. Repeated with a smaller gamma, at most down to gamma/4096, until the
  * residual is as wanted: each time the one that should meet it were the residual a power of gamma, between a quarter
- * and a 64th of the last. Below gamma/16 the hold on held vertices softens as well. */
+ * and a 64th of the last. Below gamma/16 the hold on held vertices softens as well. Then flesh that passes through
+ * itself is pushed apart, where the problem asks for it. */
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err);
 

@@ -114,7 +114,8 @@ su_status su_fit_poses(const su_pose_fits *of, su_fit *fit, su_fit_report *repor
                                     .diagonal = of->diagonal,
                                     .gamma = of->gamma,
                                     .residual = of->residual,
-                                    .poisson = of->poisson};
+                                    .poisson = of->poisson,
+                                    .deepest = of->deepest};
     su_status status = firm_count < 0 ? err->status : fit_beside(of, &problem, fit, reports, threads, progress, err);
     free(firm);
     return status;

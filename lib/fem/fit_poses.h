@@ -15,11 +15,11 @@
 typedef struct su_pose_fits {
     const su_tet *tet;
     const su_poses *poses;
-    const char *tet_path, *poses_path; /* for messages */
-    const double *area;                /* (nbar) skin area weights, su_skin_area_weights */
-    double diagonal;                   /* of the skin, m */
-    double gamma, residual, poisson;   /* su_fit_problem */
-    const bool *done;                  /* (k) poses whose shape and correction are there already */
+    const char *tet_path, *poses_path;        /* for messages */
+    const double *area;                       /* (nbar) skin area weights, su_skin_area_weights */
+    double diagonal;                          /* of the skin, m */
+    double gamma, residual, poisson, deepest; /* su_fit_problem */
+    const bool *done;                         /* (k) poses whose shape and correction are there already */
 } su_pose_fits;
 
 /* shapes and corrections (k,n,3) of the poses fit->pose (k), and reports (k); pose 0 keeps the neutral shape exactly

@@ -89,6 +89,11 @@ void su_self_contact_begin(su_self_contact *s, const double *rest, const double 
     su_contact_finder_allow(s->finder, rest);
 }
 
+su_status su_self_contact_allow_copies(su_self_contact *s, su_error *err)
+{
+    return su_contact_finder_allow_copies(s->finder, err);
+}
+
 su_status su_self_contact_grip(su_self_contact *s, double friction, double h, const double *y, const double *before,
                                su_error *err)
 {

@@ -29,6 +29,8 @@ const su_contact_body *su_self_contact_body(const su_self_contact *contact);
  * where the step begins, in a frame that does not move with y's, copied: ways that bring energy along are held on the
  * side that the vertex came from (contact_entry.h). NULL: there is no step. */
 void su_self_contact_begin(su_self_contact *contact, const double *rest, const double *before);
+/* From now on what the neutral shape has overlapping is allowed, copies of flesh that the mesh holds. */
+su_status su_self_contact_allow_copies(su_self_contact *contact, su_error *err);
 /* Friction of a step of h seconds from `before` (n,3), of the pairs at y (n,3). */
 su_status su_self_contact_grip(su_self_contact *contact, double friction, double h, const double *y,
                                const double *before, su_error *err);

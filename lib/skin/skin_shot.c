@@ -195,7 +195,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
     if (s->options.self_contact) {
         SU_TRY(su_contact_finder_create(&s->contact, 1, &w->finder, err));
         su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
-        su_contact_finder_allow_copies(w->finder);
+        SU_TRY(su_contact_finder_allow_copies(w->finder, err));
         SU_TRY(su_kept_pairs_create(&s->contact, w->finder, &w->kept, err));
     }
     return su_pose_solver_create(s->factors, &w->solver, err);

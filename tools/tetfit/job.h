@@ -18,7 +18,7 @@ typedef struct settings {
     int paint;        /* paint_kind */
     int rest;         /* rest_kind */
     double smoothing; /* length, as a part of the flesh's diagonal */
-    double gamma, residual, frequency, young, poisson, density;
+    double gamma, residual, frequency, young, poisson, density, deepest;
     material_files files;
     softness_options softness;
     su_list poses, shots;

@@ -22,8 +22,8 @@ static const double calibrated = 0.1, fitted = 0.9;
 static void report(const job *j)
 {
     su_tool *tool = j->tool;
-    double worst = 0, largest = 0, off = 0, gamma = j->set->gamma;
-    int64_t collapsed = 0, iterations = 0, missed = 0;
+    double worst = 0, largest = 0, off = 0, deepest = 0, gamma = j->set->gamma;
+    int64_t collapsed = 0, iterations = 0, missed = 0, deep = 0;
     for (int64_t k = 0; k < j->fit.k; k++) {
         const su_fit_report *r = &j->reports[k];
         worst = fmax(worst, r->residual), largest = fmax(largest, r->largest), off = fmax(off, r->held_off);
@@ -39,6 +39,7 @@ static void report(const job *j)
                     "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted); they act with their "
                     "neutral shape",
                     (int)j->fit.pose[k], (long long)r->collapsed, (long long)r->inverted);
+        deepest = fmax(deepest, r->deepest), deep += r->deepest > PER_CENT * j->set->deepest;
         missed += r->residual > fmax(USUAL_RESIDUAL, PER_CENT * j->set->residual);
     }
     if (missed)
@@ -47,7 +48,11 @@ static void report(const job *j)
             "at %lld of %lld poses the flesh misses the skin, by %.2f %% of the diagonal at most, for it may not fold "
             "where the skin does; supple mesh --tets with a larger number follows it better",
             (long long)missed, (long long)j->fit.k, 100 * worst);
+    if (deep)
+        su_warn(tool, "at %lld of %lld poses flesh stays inside itself, %.2f %% of the diagonal deep at most",
+                (long long)deep, (long long)j->fit.k, 100 * deepest);
     su_stats_number(tool, "residual", worst);
+    if (j->set->deepest > 0) su_stats_number(tool, "deepest", deepest);
     su_stats_number(tool, "largest_distance", largest);
     su_stats_number(tool, "smallest_gamma", gamma);
     su_stats_number(tool, "held_off", off);
@@ -72,6 +77,7 @@ static su_status fit_all(job *j)
                                 .gamma = set->gamma,
                                 .residual = PER_CENT * set->residual,
                                 .poisson = set->poisson,
+                                .deepest = PER_CENT * set->deepest,
                                 .done = j->reused};
     return su_fit_poses(&poses, &j->fit, j->reports, j->tool->threads, &j->tool->progress, &j->tool->err);
 }
@@ -243,6 +249,15 @@ static const su_option options[] = {
      .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at "
              "most "
              "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
+    {.name = "deepest",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.deepest,
+     .argument = "PERCENT",
+     .low = 0,
+     .high = 100,
+     .help =
+         "how deep flesh may be inside itself at a pose, as a part of the skin's diagonal: what is deeper is pushed "
+         "apart; 0 leaves it as the skin has it (default: 0)."},
     {.name = "pose",
      .kind = SU_OPT_LIST,
      .target = &set.poses,

@@ -16,8 +16,8 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     const settings *set = j->set;
     const su_poses *poses = &j->poses;
     size_t skin = 3 * (size_t)poses->nbar * sizeof(double);
-    double numbers[] = {set->material, set->gamma,   set->residual, set->frequency,
-                        set->young,    set->poisson, set->density,  set->paint};
+    double numbers[] = {set->material, set->gamma,   set->residual, set->frequency, set->young,
+                        set->poisson,  set->density, set->paint,    set->deepest};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
     su_digest_add(digest, numbers, sizeof numbers);
@@ -45,9 +45,9 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
 /* Everything of a report that a later run with --reuse would print. */
 static json_t *pack_report(const su_fit_report *r)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:i}", "residual", r->residual, "largest", r->largest, "gamma",
-                     r->gamma, "held_off", r->held_off, "collapsed", (json_int_t)r->collapsed, "inverted",
-                     (json_int_t)r->inverted, "newton_steps", r->iterations);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:i}", "residual", r->residual, "largest", r->largest,
+                     "gamma", r->gamma, "held_off", r->held_off, "deepest", r->deepest, "collapsed",
+                     (json_int_t)r->collapsed, "inverted", (json_int_t)r->inverted, "newton_steps", r->iterations);
 }
 
 static su_fit_report unpack_report(const json_t *pack)
@@ -56,6 +56,7 @@ static su_fit_report unpack_report(const json_t *pack)
                            .largest = su_meta_number(pack, "largest", 0),
                            .gamma = su_meta_number(pack, "gamma", 0),
                            .held_off = su_meta_number(pack, "held_off", 0),
+                           .deepest = su_meta_number(pack, "deepest", 0),
                            .collapsed = (int64_t)su_meta_number(pack, "collapsed", 0),
                            .inverted = (int64_t)su_meta_number(pack, "inverted", 0),
                            .iterations = (int)su_meta_number(pack, "newton_steps", 0)};
@@ -124,6 +125,7 @@ su_status make_meta(job *j)
     json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, set->rest));
     if (set->rest == REST_TURNED) json_object_set_new(meta, "smoothing", json_real(set->smoothing));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
+    if (set->deepest > 0) json_object_set_new(meta, "deepest", json_real(set->deepest));
     json_object_set_new(meta, "residual", json_real(set->residual));
     json_object_set_new(meta, "young", json_real(j->young));
     json_object_set_new(meta, "frequency", json_real(sqrt(j->lowest) / (2 * M_PI)));
