@@ -54,11 +54,16 @@ static bool grow(su_kept_pairs *s, int64_t most)
     return pairs && base && next;
 }
 
-static bool have(const su_kept_pairs *s, const su_contact_pair *pair)
+/* Is the pair one of those kept? Those up to number `taken` that press leave their vertices no other way: which of
+ * several ways out is the nearest changes with every move. */
+static bool have(const su_kept_pairs *s, const su_contact_pair *pair, int64_t taken)
 {
     if (s->frozen && s->first[pair->vertex]) return true;
-    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1])
-        if (s->pairs[k - 1].held || su_contact_same(s->body, s->pairs + k - 1, pair)) return true;
+    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1]) {
+        const su_contact_pair *known = s->pairs + k - 1;
+        if (known->held || (k <= taken && su_contact_pressed(known)) || su_contact_same(s->body, known, pair))
+            return true;
+    }
     return false;
 }
 
@@ -94,17 +99,18 @@ static su_status hold(su_kept_pairs *s, const double *y, int64_t *held, su_error
     return SU_OK;
 }
 
-/* Leads pairs along to y and adds those that no pair is; *met: so many of them press. */
-static su_status find(su_kept_pairs *s, const double *y, int64_t *met, su_error *err)
+/* Leads pairs along to y and adds those that no pair is; *met: so many of them press. one_way: a vertex that presses
+ * gets no other. */
+static su_status find(su_kept_pairs *s, const double *y, bool one_way, int64_t *met, su_error *err)
 {
     su_contact_pair *found;
-    int64_t count;
+    int64_t count, taken = one_way ? s->count : 0;
     *met = 0;
     SU_TRY(su_contact_find_deep(s->finder, y, &found, &count, err));
     su_kept_pairs_follow(s, y);
     if (!grow(s, s->count + count)) return su_fail(err, SU_AGAIN, "no memory for %lld contacts", (long long)count);
     for (int64_t k = 0; k < count; k++) {
-        if (have(s, found + k)) continue;
+        if (have(s, found + k, taken)) continue;
         su_contact_allow(s->finder, 1, found + k);
         *met += su_contact_pressed(found + k);
         s->pairs[s->count] = s->base[s->count] = found[k];
@@ -116,7 +122,7 @@ static su_status find(su_kept_pairs *s, const double *y, int64_t *met, su_error 
 
 su_status su_kept_pairs_meet(su_kept_pairs *s, const double *y, int64_t *met, su_error *err)
 {
-    SU_TRY(find(s, y, met, err));
+    SU_TRY(find(s, y, true, met, err));
     SU_TRY(hold(s, y, met, err));
     if (s->count && !s->frozen) memcpy(s->base, s->pairs, (size_t)s->count * sizeof *s->base);
     return SU_OK;
@@ -126,7 +132,7 @@ su_status su_kept_pairs_aim(su_kept_pairs *s, const double *y, su_error *err)
 {
     int64_t met, known = s->count;
     s->frozen = s->aimed = false;
-    SU_TRY(find(s, y, &met, err));
+    SU_TRY(find(s, y, false, &met, err));
     su_contact_allow(s->finder, known, s->pairs); /* where their ways end by now */
     for (int64_t k = 0; k < s->count; k++) {
         if (k >= known || s->pairs[k].depth > 0)
