@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_NEAR = 192 }; /* triangles that are looked at around the way of a pair */
+enum { MOST_NEAR = 192 };                                  /* triangles that are looked at around the way of a pair */
+enum { SEEN_BITS = 12, MOST_SEEN = 3 << (SEEN_BITS - 2) }; /* a dozen lie beside each of them */
 
 /* How far a point is below the plane of a triangle, m; above: negative. NAN where it has no plane. */
 static double below(const su_contact_body *body, const double *x, int32_t triangle, const double p[3])
@@ -38,23 +39,39 @@ double su_contact_brought(const su_contact_body *body, const double *before, con
 
 /* ---- where it came in ---- */
 
+/* Triangles that were asked about, by hash; -1: none. */
+typedef struct seen_set {
+    int32_t slot[1 << SEEN_BITS];
+    int count;
+} seen_set;
+
+/* False where it was there already, or where there is no room. */
+static bool add_seen(seen_set *seen, int32_t triangle)
+{
+    uint32_t at = (uint32_t)triangle * 2654435769u >> (32 - SEEN_BITS); /* Fibonacci hashing */
+    if (seen->count == MOST_SEEN) return false;
+    while (seen->slot[at] >= 0 && seen->slot[at] != triangle) at = (at + 1) & ((1 << SEEN_BITS) - 1);
+    if (seen->slot[at] == triangle) return false;
+    seen->slot[at] = triangle;
+    return ++seen->count;
+}
+
 /* Triangles within `reach` of p at y, from one on over common corners. */
 static int list_around(const su_contact_body *body, const double *y, const double p[3], double reach, int32_t from,
                        int32_t near[MOST_NEAR])
 {
     int count = 1;
-    near[0] = from;
+    seen_set seen = {.count = 0};
+    memset(seen.slot, -1, sizeof seen.slot);
+    add_seen(&seen, near[0] = from);
     for (int at = 0; at < count; at++)
         for (int64_t j = body->beside_start[near[at]]; j < body->beside_start[near[at] + 1] && count < MOST_NEAR; j++) {
-            int32_t k = body->beside[j];
-            const int32_t *c = body->surface + 3 * (int64_t)k;
+            const int32_t *c = body->surface + 3 * (int64_t)body->beside[j];
             double bary[3];
-            bool known = false;
-            for (int m = 0; m < count && !known; m++) known = near[m] == k;
-            if (known) continue;
+            if (!add_seen(&seen, body->beside[j])) continue;
             double squared =
                 su_closest_on_triangle(p, y + 3 * (int64_t)c[0], y + 3 * (int64_t)c[1], y + 3 * (int64_t)c[2], bary);
-            if (squared <= reach * reach) near[count++] = k;
+            if (squared <= reach * reach) near[count++] = body->beside[j];
         }
     return count;
 }
