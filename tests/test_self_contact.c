@@ -3,6 +3,7 @@
 #include "box.h"
 #include "contact/contact_forces.h"
 #include "contact/contact_patch.h"
+#include "contact/kept_pairs.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
@@ -470,6 +471,63 @@ static void copies_that_overlap_keep_apart(void **unused)
     free(x), free(y), free(k), free(tets);
 }
 
+/* The way of a vertex at y, out of what is kept; NULL: none. *count: its pairs. */
+static const su_contact_pair *way_of(const su_kept_pairs *kept, int32_t vertex, int *count)
+{
+    const su_contact_pair *way = NULL;
+    *count = 0;
+    for (int64_t k = 0; k < kept->count; k++)
+        if (kept->pairs[k].vertex == vertex) way = kept->pairs + k, ++*count;
+    return way;
+}
+
+/* A box whose corner is deep in another, a little nearer to one face and then to the one beside: in one step it goes on
+ * by the way it has, the next begins with the nearer one; where pairs are aimed it may have both. */
+static void a_vertex_that_presses_gets_no_other_way(void **unused)
+{
+    (void)unused;
+    box_mesh one = box_mesh_create(8, 8, 8, 1, 1, 1);
+    int64_t n = 2 * one.n, t = 2 * one.t, met;
+    double *x = malloc(3 * (size_t)n * sizeof *x), *y = malloc(3 * (size_t)n * sizeof *y), *k = box_constant(n, 1.0);
+    int32_t *tets = malloc(4 * (size_t)t * sizeof *tets), corner = 0;
+    for (int64_t i = 0; i < 3 * one.n; i++) x[i] = one.vertices[i], x[3 * one.n + i] = one.vertices[i] + 2;
+    for (int64_t i = 0; i < 4 * one.t; i++) tets[i] = one.tets[i], tets[4 * one.t + i] = one.tets[i] + (int32_t)one.n;
+    for (int32_t v = 0; v < one.n; v++)
+        if (one.vertices[3 * v] + one.vertices[3 * v + 1] + one.vertices[3 * v + 2] < 1e-9) corner = v + (int32_t)one.n;
+    su_contact_body body;
+    su_contact_finder *finder;
+    su_kept_pairs kept;
+    assert_int_equal(su_contact_body_create(n, x, t, tets, &body, NULL), SU_OK);
+    assert_int_equal(su_contact_finder_create(&body, 1, &finder, NULL), SU_OK);
+    su_contact_finder_set_stiffness(finder, k);
+    assert_int_equal(su_kept_pairs_create(&body, finder, &kept, NULL), SU_OK);
+    for (int aimed = 0; aimed < 2; aimed++) {
+        const su_contact_pair *way;
+        int count, nearer = 0;
+        su_kept_pairs_begin(&kept, NULL);
+        for (int move = 0; move < 3; move++, nearer = 1) {
+            memcpy(y, x, 3 * (size_t)one.n * sizeof *y);
+            for (int64_t i = 3 * one.n; i < 3 * n; i++)
+                y[i] = x[i] - 2 + (i % 3 == 2 ? 0.51 : i % 3 == nearer ? 0.66 : 0.62);
+            if (move == 2) su_kept_pairs_begin(&kept, NULL);
+            if (aimed)
+                assert_int_equal(su_kept_pairs_aim(&kept, y, NULL), SU_OK);
+            else
+                assert_int_equal(su_kept_pairs_meet(&kept, y, &met, NULL), SU_OK);
+            assert_non_null(way = way_of(&kept, corner, &count));
+            assert_int_equal(count, move == 1 && aimed ? 2 : 1);
+            bool first = move == 0 || (move == 1 && !aimed); /* the last one is shown */
+            assert_true(fabs(way->normal[first ? 0 : 1] - 1) < 1e-9);
+            assert_true(fabs(way->depth - (move == 1 && !aimed ? 0.38 : 0.34)) < 1e-9);
+        }
+    }
+    su_kept_pairs_free(&kept);
+    su_contact_finder_free(finder);
+    su_contact_body_free(&body);
+    box_mesh_free(&one);
+    free(x), free(y), free(k), free(tets);
+}
+
 static void friction_keeps_both_momenta_and_is_a_gradient(void **unused)
 {
     (void)unused;
@@ -521,6 +579,7 @@ int main(void)
         cmocka_unit_test(pairs_depend_on_positions_alone),
         cmocka_unit_test(a_piece_finds_what_the_whole_does),
         cmocka_unit_test(copies_that_overlap_keep_apart),
+        cmocka_unit_test(a_vertex_that_presses_gets_no_other_way),
         cmocka_unit_test(friction_keeps_both_momenta_and_is_a_gradient),
     };
     return cmocka_run_group_tests_name("self_contact", tests, NULL, NULL);
