@@ -111,6 +111,9 @@ int main(int argc, char **argv)
      * times as long at a load of 7, and 5 % less than so at none. */
     setenv("OMP_WAIT_POLICY", "passive", 0);
     setenv("GOMP_SPINCOUNT", "1000", 0);
+    /* Programs use one thread of OpenBLAS (core/tool.c), which else starts one a processor before main, and these spin
+     * for some 0.1 s. */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     execv(path, argv + 1);
     fprintf(stderr, "supple: %s: cannot run it: %s\n", path, strerror(errno));
     return SU_FAILED;

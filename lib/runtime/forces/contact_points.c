@@ -69,6 +69,16 @@ void su_contact_points_place(su_contact_points *p, const double *q, const double
         for (int c = 0; c < 3; c++) y[3 * (int64_t)p->vertex[i] + c] = p->packed[3 * i + c];
 }
 
+void su_contact_points_add(su_contact_points *p, int64_t count, const int32_t *vertex, double *y)
+{
+    int32_t *chosen = p->chosen + p->count;
+    for (int64_t i = 0; i < count; i++) p->vertex[p->count + i] = vertex[i], chosen[i] = p->place[vertex[i]];
+    p->subspace->places(p->subspace->self, p->instant, p->q, NULL, count, chosen, p->packed);
+    for (int64_t i = 0; i < count; i++)
+        for (int c = 0; c < 3; c++) y[3 * (int64_t)vertex[i] + c] = p->packed[3 * i + c];
+    p->count += count;
+}
+
 void su_contact_points_enter(su_contact_points *p, const void *instant, const su_subspace *subspace)
 {
     p->instant = instant, p->subspace = subspace, p->at_q = false;

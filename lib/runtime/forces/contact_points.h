@@ -56,6 +56,8 @@ void su_contact_points_enter(su_contact_points *points, const void *instant, con
 void su_contact_points_want(su_contact_points *points, const uint8_t *wanted);
 /* y (n,3) of these at q; false, and y is as it was, where q is the one before at this instant. */
 bool su_contact_points_look(su_contact_points *points, const double *q, double *y);
+/* Some more are asked about from here on; y (n,3) of those at the q looked at last. */
+void su_contact_points_add(su_contact_points *points, int64_t count, const int32_t *vertex, double *y);
 /* y (n,3) of these, as su_subspace.places says. */
 void su_contact_points_place(su_contact_points *points, const double *q, const double *state, double *y);
 /* The pairs that press, at y (n,3): out (lead) += U' dE/dy, A (NULL: not wanted) += U' H U with H semidefinite.

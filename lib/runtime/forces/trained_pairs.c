@@ -35,6 +35,8 @@ typedef struct contact {
     uint8_t *reads;          /* (z,v) vertices that a set reads */
     uint8_t *probed;         /* (v) vertices that say where domains are */
     uint8_t *wanted;         /* (v) vertices that the sets of this step read */
+    uint8_t *led;            /* (v) of these the ones whose y is that of the last look, not of when the step began */
+    int32_t *more;           /* (v) scratch */
     int64_t *ends;           /* (z,2,2) of each set in `lists`: vertices of its pairs, of its triangles */
     int32_t *lists;
     double *neutral;        /* (v,3) */
@@ -48,6 +50,7 @@ typedef struct contact {
     double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
     int64_t count, pair_count;
     bool prepared, left;
+    bool narrow;   /* y follows q at those led alone */
     bool gripping; /* grips are of the step at hand */
     su_reduced_contact_counts counts;
     su_arena arena;
@@ -198,20 +201,62 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
+/* Those of some vertices that are not led yet are, behind the `count` in c->more; returns how many are there then. */
+static int64_t lead(contact *c, int count, const int32_t *vertex, int64_t more)
+{
+    for (int i = 0; i < count; i++) {
+        if (c->led[vertex[i]]) continue;
+        c->led[vertex[i]] = 1, c->more[more++] = vertex[i];
+    }
+    return more;
+}
+
+/* The vertices that say where a look ends: its own, the corners of the tet, those of the triangle and of all around. */
+static int64_t lead_pair(contact *c, const su_contact_body *body, const su_contact_pair *pair, int64_t more)
+{
+    more = lead(c, 1, &pair->vertex, more);
+    more = lead(c, 4, body->tets + 4 * (int64_t)pair->tet, more);
+    more = lead(c, 3, body->surface + 3 * (int64_t)pair->triangle, more);
+    for (int64_t k = body->beside_start[pair->triangle]; k < body->beside_start[pair->triangle + 1]; k++)
+        more = lead(c, 3, body->surface + 3 * (int64_t)body->beside[k], more);
+    return more;
+}
+
+/* From here to the end of the step places are asked of the vertices near which looks end, and of more as they get
+ * there: a set reads far more, for other poses, and y of the others stays where it was when the step began. */
+static void narrow(contact *c)
+{
+    int64_t more = 0;
+    memset(c->led, 0, (size_t)c->sets->v);
+    for (int64_t n = 0; n < c->count; n++)
+        for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++)
+            more = lead_pair(c, &c->patch[c->parts[n].set].body, c->pairs + c->parts[n].first + k, more);
+    su_contact_points_want(&c->points, c->led);
+    c->narrow = true;
+}
+
+static void touch(contact *c, const su_contact_patch *patch, su_contact_pair *pair)
+{
+    for (;;) {
+        su_contact_patch_look(patch, c->y, pair);
+        int64_t more = c->narrow ? lead_pair(c, &patch->body, pair, 0) : 0;
+        if (more == 0) break; /* it ends among places that are known */
+        su_contact_points_add(&c->points, more, c->more, c->y);
+    }
+    if (pair->depth > 0 && c->allow_overlap) pair->allowed = su_contact_allowed(&patch->body, c->x, pair);
+}
+
 static void touch_all(contact *c)
 {
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t n = 0; n < c->count; n++) {
-        const su_contact_patch *patch = c->patch + c->parts[n].set;
         su_contact_pair *pair = c->pairs + c->parts[n].first;
         for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++, pair++) {
             int32_t twin = c->twin[pair - c->pairs];
-            if (twin >= 0 && c->pairs[twin].depth > 0) {
+            if (twin >= 0 && c->pairs[twin].depth > 0)
                 pair->depth = 0;
-                continue;
-            }
-            su_contact_patch_look(patch, c->y, pair);
-            if (pair->depth > 0 && c->allow_overlap) pair->allowed = su_contact_allowed(&patch->body, c->x, pair);
+            else
+                touch(c, c->patch + c->parts[n].set, pair);
         }
     }
 }
@@ -258,9 +303,14 @@ static void look(contact *c, const double *q)
     if (su_contact_points_look(&c->points, q, c->y)) touch_all(c);
 }
 
-static void remember(contact *c)
+/* Where all vertices are at q. */
+static void remember(contact *c, const double *q)
 {
     const su_pair_sets *sets = c->sets;
+    if (c->count > 0) {
+        su_contact_points_want(&c->points, c->wanted);
+        su_contact_points_place(&c->points, q, NULL, c->y);
+    }
     for (int64_t v = 0; v < sets->v; v++) {
         c->known[v] = c->count > 0 && c->wanted[v];
         for (int i = 0; i < 3 && c->known[v] > 0; i++) c->before[3 * v + i] = c->y[3 * v + i];
@@ -290,7 +340,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     (void)load;
     c->counts.before = c->counts.seconds;
     su_contact_points_enter(&c->points, instant, subspace);
-    c->prepared = h > 0, c->gripping = false;
+    c->prepared = h > 0, c->gripping = c->narrow = false;
     choose(c);
     if (c->count > 0) {
         su_contact_points_place(&c->points, NULL, now->subspace, c->y);
@@ -298,6 +348,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
         find_twins(c);
         touch_all(c);
         for (int64_t i = 0; i < c->count && h > 0 && c->friction > 0; i++) grip(c, c->parts + i, h);
+        narrow(c);
     }
     c->counts.steps++, c->counts.untrained += c->left;
     c->counts.seconds += su_seconds() - started;
@@ -326,8 +377,7 @@ static void start(contact *c, const void *instant, const su_subspace *subspace, 
 {
     su_contact_points_enter(&c->points, instant, subspace);
     choose(c);
-    if (c->count > 0) su_contact_points_place(&c->points, at->q, NULL, c->y);
-    remember(c);
+    remember(c, at->q);
     c->count = c->pair_count = 0; /* none has been looked at */
 }
 
@@ -341,7 +391,7 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
     }
     c->prepared = false;
     if (c->count > 0) look(c, reached->q);
-    if (c->friction > 0) remember(c);
+    if (c->friction > 0) remember(c, reached->q);
     if (c->count == 0) return;
     su_reduced_contact_count(&c->counts, c->pair_count, c->pairs);
     c->counts.seconds += su_seconds() - started;
@@ -437,11 +487,11 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     c->sets = sets, c->stiffness = what->stiffness, c->friction = what->friction, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
     SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->reads, sets->z * v),
-                      SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->ends, 4 * sets->z),
-                      SU_WANT(c->lists, sets->p + 3 * sets->k), SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v),
-                      SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3), SU_WANT(c->parts, NEAREST * sets->s),
-                      SU_WANT(c->pairs, room), SU_WANT(c->grips, room), SU_WANT(c->twin, room), SU_WANT(c->pair_of, v),
-                      SU_WANT(c->before, 4 * v)));
+                      SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->led, v), SU_WANT(c->more, v),
+                      SU_WANT(c->ends, 4 * sets->z), SU_WANT(c->lists, sets->p + 3 * sets->k),
+                      SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
+                      SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room), SU_WANT(c->grips, room),
+                      SU_WANT(c->twin, room), SU_WANT(c->pair_of, v), SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
     for (int64_t i = 0; i < v; i++) c->pair_of[i] = -1;
 
