@@ -105,11 +105,12 @@ static bool at_rim(const su_contact_patch *patch, const su_contact_pair *pair)
     return false;
 }
 
-/* From where the way ended last, if the vertex was in this tet then, and from the neutral shape else. */
+/* From where the way of a pair that presses ended last, whatever tet its vertex has gone to; from the neutral shape
+ * else. */
 static bool find_way(const su_contact_patch *patch, const double *y, int32_t tet, const double bary[4],
                      su_contact_pair *pair)
 {
-    if (pair->depth > 0 && pair->tet == tet) {
+    if (pair->depth > 0) {
         su_contact_follow(&patch->body, y, 1, pair);
         if (pair->depth > 0 && !su_contact_far_beside(pair)) return true;
     }
