@@ -406,7 +406,7 @@ const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *st
 }
 
 /* Where directions end before so much of their length, or solves are so many, contacts come and go and none stands. */
-static const double LEAST_LENGTH = 0.05;
+static const double LEAST_LENGTH = 0.25;
 enum { MOST_RETARGETED = 15 };
 
 /* The contacts at s->u: with new ones there is more to do, and no end. Where phi jumps, since the end of a way does,
