@@ -483,7 +483,7 @@ static const su_contact_pair *way_of(const su_kept_pairs *kept, int32_t vertex, 
 
 /* A box whose corner is deep in another, a little nearer to one face and then to the one beside: in one step it goes on
  * by the way it has, the next begins with the nearer one; where pairs are aimed it may have both. */
-static void a_vertex_that_presses_gets_no_other_way(void **unused)
+static void a_vertex_that_has_a_way_gets_no_other(void **unused)
 {
     (void)unused;
     box_mesh one = box_mesh_create(8, 8, 8, 1, 1, 1);
@@ -579,7 +579,7 @@ int main(void)
         cmocka_unit_test(pairs_depend_on_positions_alone),
         cmocka_unit_test(a_piece_finds_what_the_whole_does),
         cmocka_unit_test(copies_that_overlap_keep_apart),
-        cmocka_unit_test(a_vertex_that_presses_gets_no_other_way),
+        cmocka_unit_test(a_vertex_that_has_a_way_gets_no_other),
         cmocka_unit_test(friction_keeps_both_momenta_and_is_a_gradient),
     };
     return cmocka_run_group_tests_name("self_contact", tests, NULL, NULL);

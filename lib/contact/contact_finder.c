@@ -272,22 +272,24 @@ static void append_pairs(const su_contact_finder *f, chunk *into, const double *
     }
 }
 
-static void find_pairs(su_contact_finder *f, const double *y, int c)
+static void find_pairs(su_contact_finder *f, const double *y, const uint8_t *known, int c)
 {
     chunk *into = f->chunks + c;
     into->pairs = 0, into->failed = false;
     for (int64_t i = su_near_tets_first(f->near, c); i < su_near_tets_first(f->near, c + 1); i++) {
+        int32_t vertex = su_near_tets_vertex(f->near, i);
+        if (known && known[vertex]) continue;
         const su_near_list list = su_near_tets_list(f->near, y, i, c);
-        append_pairs(f, into, y, su_near_tets_vertex(f->near, i), &list);
+        append_pairs(f, into, y, vertex, &list);
     }
 }
 
-/* All pairs at y. */
-static su_status find_all(su_contact_finder *f, const double *y, int64_t *count, su_error *err)
+/* All pairs at y but those of vertices that are known. */
+static su_status find_all(su_contact_finder *f, const double *y, const uint8_t *known, int64_t *count, su_error *err)
 {
     SU_TRY(su_near_tets_bring(f->near, y, err));
 #pragma omp parallel for num_threads(f->threads) schedule(static, 1)
-    for (int c = 0; c < f->threads; c++) find_pairs(f, y, c);
+    for (int c = 0; c < f->threads; c++) find_pairs(f, y, known, c);
     *count = 0;
     for (int c = 0; c < f->threads; c++) {
         if (f->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
@@ -314,7 +316,7 @@ su_status su_contact_finder_allow_copies(su_contact_finder *f, su_error *err)
     f->allow = COPIES;
     if (f->copied) return SU_OK;
     int64_t count;
-    SU_TRY(find_all(f, f->body->neutral, &count, err));
+    SU_TRY(find_all(f, f->body->neutral, NULL, &count, err));
     if (!(f->copied = su_arena_alloc(&f->arena, f->body->n, 1)))
         return su_fail(err, SU_AGAIN, "no memory for contact of %lld vertices", (long long)f->body->n);
     for (int64_t k = 0; k < count; k++) f->copied[f->pair[k].vertex] = 1;
@@ -367,16 +369,15 @@ void su_contact_allow(const su_contact_finder *f, int64_t count, su_contact_pair
     for (int64_t k = 0; k < count; k++) {
         su_contact_pair there = pairs[k];
         if (f->allow == REST) pairs[k].allowed = su_contact_allowed(f->body, f->rest, pairs + k);
-        if (f->allow == COPIES && f->copied[there.vertex])
-            pairs[k].allowed = follow(f->body, f->body->neutral, &there);
+        if (f->allow == COPIES && f->copied[there.vertex]) pairs[k].allowed = follow(f->body, f->body->neutral, &there);
     }
 }
 
-su_status su_contact_find_deep(su_contact_finder *f, const double *y, su_contact_pair **pairs, int64_t *count,
-                               su_error *err)
+su_status su_contact_find_deep(su_contact_finder *f, const double *y, const uint8_t *known, su_contact_pair **pairs,
+                               int64_t *count, su_error *err)
 {
     *pairs = NULL, *count = 0;
-    SU_TRY(find_all(f, y, count, err));
+    SU_TRY(find_all(f, y, known, count, err));
     *pairs = f->pair;
     return SU_OK;
 }
@@ -386,7 +387,7 @@ su_status su_contact_find(su_contact_finder *f, const double *y, const su_contac
 {
     su_contact_pair *found;
     *pairs = NULL;
-    SU_TRY(su_contact_find_deep(f, y, &found, count, err));
+    SU_TRY(su_contact_find_deep(f, y, NULL, &found, count, err));
     su_contact_allow(f, *count, found);
     *pairs = found;
     return SU_OK;

@@ -56,9 +56,9 @@ su_status su_contact_find_start(su_contact_finder *finder, const su_contact_pair
 su_status su_contact_find(su_contact_finder *finder, const double *y, const su_contact_pair **pairs, int64_t *count,
                           su_error *err);
 /* The same in two parts, for those who know most of the pairs already: the pairs without what the rest shape allows
- * them, and that. */
-su_status su_contact_find_deep(su_contact_finder *finder, const double *y, su_contact_pair **pairs, int64_t *count,
-                               su_error *err);
+ * them, of vertices that are not marked in `known` (n; NULL: of all), and that. */
+su_status su_contact_find_deep(su_contact_finder *finder, const double *y, const uint8_t *known,
+                               su_contact_pair **pairs, int64_t *count, su_error *err);
 void su_contact_allow(const su_contact_finder *finder, int64_t count, su_contact_pair *pairs);
 
 /* Triangle, barycentrics, normal and depth of pairs as they are at y (n,3), from where they were; depth 0: the vertex

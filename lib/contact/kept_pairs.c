@@ -18,6 +18,7 @@ su_status su_kept_pairs_create(const su_contact_body *body, su_contact_finder *f
     *out = (su_kept_pairs){.body = body, .finder = finder};
     SU_GO(SU_ALLOC(&out->first, body->n, "contact", err));
     SU_GO(SU_ALLOC(&out->before, 3 * body->n, "contact", err));
+    SU_GO(SU_ALLOC(&out->stands, body->n, "contact", err));
     return SU_OK;
 done:
     su_kept_pairs_free(out);
@@ -27,6 +28,7 @@ done:
 void su_kept_pairs_free(su_kept_pairs *s)
 {
     free(s->pairs), free(s->base), free(s->first), free(s->next), free(s->before);
+    free(s->stands);
     *s = (su_kept_pairs){0};
 }
 
@@ -54,16 +56,11 @@ static bool grow(su_kept_pairs *s, int64_t most)
     return pairs && base && next;
 }
 
-/* Is the pair one of those kept? Those up to number `taken` that press leave their vertices no other way: which of
- * several ways out is the nearest changes with every move. */
-static bool have(const su_kept_pairs *s, const su_contact_pair *pair, int64_t taken)
+/* Is the pair one of those kept? */
+static bool have(const su_kept_pairs *s, const su_contact_pair *pair)
 {
-    if (s->frozen && s->first[pair->vertex]) return true;
-    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1]) {
-        const su_contact_pair *known = s->pairs + k - 1;
-        if (known->held || (k <= taken && su_contact_pressed(known)) || su_contact_same(s->body, known, pair))
-            return true;
-    }
+    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1])
+        if (su_contact_same(s->body, s->pairs + k - 1, pair)) return true;
     return false;
 }
 
@@ -99,18 +96,24 @@ static su_status hold(su_kept_pairs *s, const double *y, int64_t *held, su_error
     return SU_OK;
 }
 
-/* Leads pairs along to y and adds those that no pair is; *met: so many of them press. one_way: a vertex that presses
- * gets no other. */
+/* Leads pairs along to y and adds those that no pair is; *met: so many of them press. one_way: a vertex that still has
+ * a way gets no other, for which of several is the nearest changes with every move. */
 static su_status find(su_kept_pairs *s, const double *y, bool one_way, int64_t *met, su_error *err)
 {
     su_contact_pair *found;
-    int64_t count, taken = one_way ? s->count : 0;
+    int64_t count, known = s->count;
     *met = 0;
-    SU_TRY(su_contact_find_deep(s->finder, y, &found, &count, err));
     su_kept_pairs_follow(s, y);
+    for (int64_t k = 0; k < known; k++) {
+        const su_contact_pair *pair = s->pairs + k;
+        if (s->frozen || pair->held || (one_way && pair->depth > 0)) s->stands[pair->vertex] = 1;
+    }
+    su_status status = su_contact_find_deep(s->finder, y, s->stands, &found, &count, err);
+    for (int64_t k = 0; k < known; k++) s->stands[s->pairs[k].vertex] = 0;
+    SU_TRY(status);
     if (!grow(s, s->count + count)) return su_fail(err, SU_AGAIN, "no memory for %lld contacts", (long long)count);
     for (int64_t k = 0; k < count; k++) {
-        if (have(s, found + k, taken)) continue;
+        if (have(s, found + k)) continue;
         su_contact_allow(s->finder, 1, found + k);
         *met += su_contact_pressed(found + k);
         s->pairs[s->count] = s->base[s->count] = found[k];

@@ -16,6 +16,7 @@ typedef struct su_kept_pairs {
     int32_t *first;        /* (n) one more than the first pair of each vertex; 0: none */
     int32_t *next;         /* (room) and than the next one */
     double *before;        /* (n,3) where a step began */
+    uint8_t *stands;       /* (n) scratch, 0 and left so: vertices that get no other way */
     bool steps;            /* it did */
 } su_kept_pairs;
 
@@ -26,8 +27,8 @@ void su_kept_pairs_free(su_kept_pairs *kept);
 /* None. before (n,3): where a step begins, in a frame that does not move with y's, copied: new pairs that
  * bring energy along are held on the side that the vertex came from (contact_entry.h). NULL: there is no step. */
 void su_kept_pairs_begin(su_kept_pairs *kept, const double *before);
-/* Finds the pairs at y (n,3) and keeps those that no pair is, of vertices that do not press already; *met: so many of
- * them press, or are held from now on. */
+/* Finds the pairs at y (n,3) of vertices that have none that goes on, and keeps them; *met: so many of them press, or
+ * are held from now on. */
 su_status su_kept_pairs_meet(su_kept_pairs *kept, const double *y, int64_t *met, su_error *err);
 /* Until the next beginning ways keep their normal and end, and a vertex that has one gets no other: what they exert is
  * the derivative of a convex function of y then, whatever the surface does. */
