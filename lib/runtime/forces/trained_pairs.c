@@ -35,8 +35,8 @@ typedef struct contact {
     uint8_t *reads;          /* (z,v) vertices that a set reads */
     uint8_t *probed;         /* (v) vertices that say where domains are */
     uint8_t *wanted;         /* (v) vertices that the sets of this step read */
-    uint8_t *led;            /* (v) of these the ones whose y is that of the last look, not of when the step began */
-    int32_t *more;           /* (v) scratch */
+    uint8_t *fresh;          /* (v) of these the ones whose y is that of the last look, not of when the step began */
+    int32_t *stale;          /* (v) scratch */
     int64_t *ends;           /* (z,2,2) of each set in `lists`: vertices of its pairs, of its triangles */
     int32_t *lists;
     double *neutral;        /* (v,3) */
@@ -50,7 +50,7 @@ typedef struct contact {
     double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
     int64_t count, pair_count;
     bool prepared, left;
-    bool narrow;   /* y follows q at those led alone */
+    bool narrow;   /* y follows q at those that are fresh alone */
     bool gripping; /* grips are of the step at hand */
     su_reduced_contact_counts counts;
     su_arena arena;
@@ -201,37 +201,37 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
-/* Those of some vertices that are not led yet are, behind the `count` in c->more; returns how many are there then. */
-static int64_t lead(contact *c, int count, const int32_t *vertex, int64_t more)
+/* Lists those of some vertices that were not fresh in c->stale, behind `count` others, and makes them so; returns how
+ * many are listed then. */
+static int64_t need(contact *c, int vertices, const int32_t *vertex, int64_t count)
 {
-    for (int i = 0; i < count; i++) {
-        if (c->led[vertex[i]]) continue;
-        c->led[vertex[i]] = 1, c->more[more++] = vertex[i];
+    for (int i = 0; i < vertices; i++) {
+        if (c->fresh[vertex[i]]) continue;
+        c->fresh[vertex[i]] = 1, c->stale[count++] = vertex[i];
     }
-    return more;
+    return count;
 }
 
 /* The vertices that say where a look ends: its own, the corners of the tet, those of the triangle and of all around. */
-static int64_t lead_pair(contact *c, const su_contact_body *body, const su_contact_pair *pair, int64_t more)
+static int64_t need_pair(contact *c, const su_contact_body *body, const su_contact_pair *pair, int64_t count)
 {
-    more = lead(c, 1, &pair->vertex, more);
-    more = lead(c, 4, body->tets + 4 * (int64_t)pair->tet, more);
-    more = lead(c, 3, body->surface + 3 * (int64_t)pair->triangle, more);
+    count = need(c, 1, &pair->vertex, count);
+    count = need(c, 4, body->tets + 4 * (int64_t)pair->tet, count);
+    count = need(c, 3, body->surface + 3 * (int64_t)pair->triangle, count);
     for (int64_t k = body->beside_start[pair->triangle]; k < body->beside_start[pair->triangle + 1]; k++)
-        more = lead(c, 3, body->surface + 3 * (int64_t)body->beside[k], more);
-    return more;
+        count = need(c, 3, body->surface + 3 * (int64_t)body->beside[k], count);
+    return count;
 }
 
 /* From here to the end of the step places are asked of the vertices near which looks end, and of more as they get
  * there: a set reads far more, for other poses, and y of the others stays where it was when the step began. */
 static void narrow(contact *c)
 {
-    int64_t more = 0;
-    memset(c->led, 0, (size_t)c->sets->v);
-    for (int64_t n = 0; n < c->count; n++)
+    memset(c->fresh, 0, (size_t)c->sets->v);
+    for (int64_t n = 0, count = 0; n < c->count; n++)
         for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++)
-            more = lead_pair(c, &c->patch[c->parts[n].set].body, c->pairs + c->parts[n].first + k, more);
-    su_contact_points_want(&c->points, c->led);
+            count = need_pair(c, &c->patch[c->parts[n].set].body, c->pairs + c->parts[n].first + k, count);
+    su_contact_points_want(&c->points, c->fresh);
     c->narrow = true;
 }
 
@@ -239,9 +239,9 @@ static void touch(contact *c, const su_contact_patch *patch, su_contact_pair *pa
 {
     for (;;) {
         su_contact_patch_look(patch, c->y, pair);
-        int64_t more = c->narrow ? lead_pair(c, &patch->body, pair, 0) : 0;
-        if (more == 0) break; /* it ends among places that are known */
-        su_contact_points_add(&c->points, more, c->more, c->y);
+        int64_t count = c->narrow ? need_pair(c, &patch->body, pair, 0) : 0;
+        if (count == 0) break; /* it ends among places that are known */
+        su_contact_points_add(&c->points, count, c->stale, c->y);
     }
     if (pair->depth > 0 && c->allow_overlap) pair->allowed = su_contact_allowed(&patch->body, c->x, pair);
 }
@@ -487,7 +487,7 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     c->sets = sets, c->stiffness = what->stiffness, c->friction = what->friction, c->margin = NEAR * subspace->diagonal;
     c->allow_overlap = su_pair_sets_allow(sets);
     SU_GO(SU_TAKE_ALL(&c->arena, "contact pairs", err, SU_WANT(c->patch, sets->z), SU_WANT(c->reads, sets->z * v),
-                      SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->led, v), SU_WANT(c->more, v),
+                      SU_WANT(c->probed, v), SU_WANT(c->wanted, v), SU_WANT(c->fresh, v), SU_WANT(c->stale, v),
                       SU_WANT(c->ends, 4 * sets->z), SU_WANT(c->lists, sets->p + 3 * sets->k),
                       SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
                       SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room), SU_WANT(c->grips, room),
