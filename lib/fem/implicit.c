@@ -437,13 +437,18 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     bool need_damping = step->h > 0.0 && step->beta > 0.0;
     su_implicit_admit(s, s->u);
     if (need_damping || at_carried) set_damping(s, step);
+    if (step->contact) {
+        int64_t met;
+        place(s, step, s->u);
+        SU_TRY(su_self_contact_meet(step->contact, s->y, &met, err));
+    }
     double scale = evaluate_residual(s, step, s->u), now = su_norm(dofs, s->residual);
     bool moved = true;
     bool frozen = false; /* contacts */
     double taken = 1;    /* of the last direction */
     int pause = 0;       /* solves until the exact tangent is tried again */
     for (;;) {
-        if (step->contact) {
+        if (step->contact && result->iterations > 0) {
             bool halts = !moved || taken < LEAST_LENGTH || result->iterations > MOST_RETARGETED;
             SU_TRY(meet(s, step, halts, &frozen, &moved, &now, &scale, err));
         }
