@@ -31,7 +31,7 @@ struct su_implicit {
     su_sparse damping;          /* K_d */
     su_sparse matrix;
     su_arena arena;
-    double *y, *force;                              /* (n,3) */
+    double *y, *force, *pressing;                   /* (n,3): positions; elastic forces; those of contact */
     double *residual, *direction, *offset, *damped; /* (3 free) */
     double *u, *trial;                              /* (n,3) */
     int threads;
@@ -45,18 +45,12 @@ su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, s
     *out = NULL;
     s->body = body, s->threads = threads;
     int64_t dofs = 3 * body->free_count, n = body->n;
-    double **full[] = {&s->y, &s->force, &s->u, &s->trial};
+    double **full[] = {&s->y, &s->force, &s->pressing, &s->u, &s->trial};
     double **reduced[] = {&s->residual, &s->direction, &s->offset, &s->damped};
-    for (int i = 0; i < 4; i++) {
-        *full[i] = su_arena_alloc(&s->arena, 3 * n, sizeof(double));
-        *reduced[i] = su_arena_alloc(&s->arena, dofs + 1, sizeof(double));
-        if (!*full[i] || !*reduced[i]) {
-            status = su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n);
-            goto done;
-        }
-    }
-    s->recent_turn = su_arena_alloc(&s->arena, 4 * n, sizeof(double));
-    SU_GO(s->recent_turn ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n));
+    bool good = (s->recent_turn = su_arena_alloc(&s->arena, 4 * n, sizeof(double))) != NULL;
+    for (int i = 0; i < 5; i++) good = (*full[i] = su_arena_alloc(&s->arena, 3 * n, sizeof(double))) && good;
+    for (int i = 0; i < 4; i++) good = (*reduced[i] = su_arena_alloc(&s->arena, dofs + 1, sizeof(double))) && good;
+    SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n));
     SU_GO(su_sparse_product_create(&body->pattern, threads, &s->product, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->damping, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->matrix, err));
@@ -167,20 +161,22 @@ static void add_load_matrix(su_implicit *s, const su_loads *loads)
     }
 }
 
-/* r = d phi / du at u into s->residual; returns the size of the forces that balance in it. */
-static double evaluate_residual(su_implicit *s, const su_implicit_step *step, const double *u)
+/* r = d phi / du at u into s->residual, with s->y, elastic forces and damping as they are there; returns the size of
+ * the forces that balance in it. */
+static double balance(su_implicit *s, const su_implicit_step *step, const double *u)
 {
     const su_elastic *body = s->body;
-    place(s, step, u);
-    su_elastic_force(body, s->y, s->force, s->threads);
     double h = step->h, elastic = 0.0, inertia = 0.0, gravity = 0.0, noise = 0.0, pressing = 0.0;
-    if (step->contact) pressing = su_self_contact_force(step->contact, s->y, s->force);
-    if (h > 0.0) damping_product(s, step, u);
+    if (step->contact) {
+        memset(s->pressing, 0, (size_t)(3 * body->n) * sizeof *s->pressing);
+        pressing = su_self_contact_force(step->contact, s->y, s->pressing);
+    }
     for (int64_t f = 0; f < body->free_count; f++) {
         int64_t v = 3 * (int64_t)body->free_vertex[f];
         double mass = body->mass[body->free_vertex[f]];
         for (int c = 0; c < 3; c++) {
-            double load = mass * step->gravity[v + c], internal = s->force[v + c], r = internal - load;
+            double load = mass * step->gravity[v + c], internal = s->force[v + c] + s->pressing[v + c],
+                   r = internal - load;
             elastic += internal * internal, gravity += load * load;
             if (h > 0.0) {
                 double a = mass * (u[v + c] - step->inertial[v + c]) / (h * h);
@@ -197,6 +193,14 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
     /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
     double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
     return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside + pressing, fmax(floor, DBL_MIN));
+}
+
+static double evaluate_residual(su_implicit *s, const su_implicit_step *step, const double *u)
+{
+    place(s, step, u);
+    su_elastic_force(s->body, s->y, s->force, s->threads);
+    if (step->h > 0.0) damping_product(s, step, u);
+    return balance(s, step, u);
 }
 
 static double evaluate_energy(su_implicit *s, const su_implicit_step *step, const double *u)
@@ -420,7 +424,8 @@ static su_status meet(su_implicit *s, const su_implicit_step *step, bool halts, 
     SU_TRY(su_self_contact_meet(step->contact, s->y, &met, err));
     if (freezes) su_self_contact_freeze(step->contact), *frozen = true;
     if (met == 0 && !freezes) return SU_OK;
-    *scale = fmax(*scale, evaluate_residual(s, step, s->u));
+    /* what the line search left is at s->u where that has moved */
+    *scale = fmax(*scale, *moved ? balance(s, step, s->u) : evaluate_residual(s, step, s->u));
     *now = su_norm(3 * s->body->free_count, s->residual);
     *moved = true;
     return SU_OK;
