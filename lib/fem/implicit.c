@@ -167,10 +167,8 @@ static double balance(su_implicit *s, const su_implicit_step *step, const double
 {
     const su_elastic *body = s->body;
     double h = step->h, elastic = 0.0, inertia = 0.0, gravity = 0.0, noise = 0.0, pressing = 0.0;
-    if (step->contact) {
-        memset(s->pressing, 0, (size_t)(3 * body->n) * sizeof *s->pressing);
-        pressing = su_self_contact_force(step->contact, s->y, s->pressing);
-    }
+    memset(s->pressing, 0, (size_t)(3 * body->n) * sizeof *s->pressing);
+    if (step->contact) pressing = su_self_contact_force(step->contact, s->y, s->pressing);
     for (int64_t f = 0; f < body->free_count; f++) {
         int64_t v = 3 * (int64_t)body->free_vertex[f];
         double mass = body->mass[body->free_vertex[f]];
@@ -195,6 +193,7 @@ static double balance(su_implicit *s, const su_implicit_step *step, const double
     return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside + pressing, fmax(floor, DBL_MIN));
 }
 
+/* The same with all of them at u. */
 static double evaluate_residual(su_implicit *s, const su_implicit_step *step, const double *u)
 {
     place(s, step, u);

@@ -62,21 +62,25 @@ void su_contact_points_want(su_contact_points *p, const uint8_t *wanted)
     }
 }
 
+/* y (n,3) of those from number `first` on. */
+static void place_from(su_contact_points *p, int64_t first, const double *q, const double *state, double *y)
+{
+    int64_t count = p->count - first;
+    p->subspace->places(p->subspace->self, p->instant, q, state, count, p->chosen + first, p->packed);
+    for (int64_t i = 0; i < count; i++)
+        for (int c = 0; c < 3; c++) y[3 * (int64_t)p->vertex[first + i] + c] = p->packed[3 * i + c];
+}
+
 void su_contact_points_place(su_contact_points *p, const double *q, const double *state, double *y)
 {
-    p->subspace->places(p->subspace->self, p->instant, q, state, p->count, p->chosen, p->packed);
-    for (int64_t i = 0; i < p->count; i++)
-        for (int c = 0; c < 3; c++) y[3 * (int64_t)p->vertex[i] + c] = p->packed[3 * i + c];
+    place_from(p, 0, q, state, y);
 }
 
 void su_contact_points_add(su_contact_points *p, int64_t count, const int32_t *vertex, double *y)
 {
-    int32_t *chosen = p->chosen + p->count;
-    for (int64_t i = 0; i < count; i++) p->vertex[p->count + i] = vertex[i], chosen[i] = p->place[vertex[i]];
-    p->subspace->places(p->subspace->self, p->instant, p->q, NULL, count, chosen, p->packed);
-    for (int64_t i = 0; i < count; i++)
-        for (int c = 0; c < 3; c++) y[3 * (int64_t)vertex[i] + c] = p->packed[3 * i + c];
-    p->count += count;
+    int64_t first = p->count;
+    for (int64_t i = 0; i < count; i++) p->vertex[p->count] = vertex[i], p->chosen[p->count++] = p->place[vertex[i]];
+    place_from(p, first, p->q, NULL, y);
 }
 
 void su_contact_points_enter(su_contact_points *p, const void *instant, const su_subspace *subspace)
