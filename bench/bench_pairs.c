@@ -70,21 +70,26 @@ static void set_pose(bench *b, int64_t frame, double fraction)
     su_pose_evaluate(&b->model, 1, &b->input, none, &b->work, &b->pose);
 }
 
-/* Least seconds of choosing and looking at the state reached, and of looking anew with forces and tangents. */
-static void measure(bench *b, double *prepare, double *evaluate)
+/* Least seconds of choosing and looking at the state reached; of looking anew; of forces, and of forces and tangents.
+ */
+static void measure(bench *b, double seconds[4])
 {
     int64_t lead = b->stepper.subspace.lead;
     double *out = su_calloc(lead, sizeof *out), *A = su_calloc(lead * lead, sizeof *A), *q = su_calloc(lead, sizeof *q);
     memcpy(q, b->stepper.now->q, (size_t)lead * sizeof *q);
-    *prepare = *evaluate = INFINITY;
+    for (int i = 0; i < 4; i++) seconds[i] = INFINITY;
     for (int k = 0; k < REPEATS; k++) {
-        double started = su_seconds();
+        double at[5] = {su_seconds()};
         b->contact.prepare(b->contact.self, &b->pose, &b->stepper.subspace, b->stepper.now, 0.01, out);
-        double middle = su_seconds();
+        at[1] = su_seconds();
         q[0] *= 1 + 1e-12; /* another q, so that pairs are looked for */
+        b->contact.look(b->contact.self, q);
+        at[2] = su_seconds();
+        b->contact.evaluate(b->contact.self, q, out, NULL);
+        at[3] = su_seconds();
         b->contact.evaluate(b->contact.self, q, out, A);
-        double end = su_seconds();
-        *prepare = fmin(*prepare, middle - started), *evaluate = fmin(*evaluate, end - middle);
+        at[4] = su_seconds();
+        for (int i = 0; i < 4; i++) seconds[i] = fmin(seconds[i], at[i + 1] - at[i]);
     }
     free(out), free(A), free(q);
 }
@@ -98,12 +103,13 @@ int main(int argc, char **argv)
         return 0;
     }
     open_all(&b, argv + 1);
-    printf("r = %d, %d vertices read, %d pairs in %d sets\nframe  tested pressed  prepare  evaluate, us\n",
+    printf("r = %d, %d vertices read, %d pairs in %d sets\nframe  tested pressed  prepare     look    force  tangent, "
+           "us\n",
            (int)b.file.r, (int)b.sets.v, (int)b.sets.p, (int)b.sets.z);
     set_pose(&b, 0, 0);
     su_stepper_start(&b.stepper, &b.pose, NULL, NULL, NULL, 1.0 / (3 * FPS));
     for (int64_t frame = 1; frame < su_shot_frames(b.shot); frame++) {
-        double prepare, evaluate;
+        double seconds[4];
         for (int k = 1; k <= 3; k++) {
             set_pose(&b, frame - 1, k / 3.0);
             if (su_stepper_advance(&b.stepper, &b.pose, 1.0 / (3 * FPS), &none, 0) != SU_STEP_OK)
@@ -111,9 +117,10 @@ int main(int argc, char **argv)
         }
         su_trained_pairs_now now = su_trained_pairs_state(&b.contact);
         if (now.tested == 0) continue;
-        measure(&b, &prepare, &evaluate);
-        printf("%5d  %6d %7d  %7.1f  %7.1f\n", (int)frame, (int)now.tested, (int)now.pressed, 1e6 * prepare,
-               1e6 * evaluate);
+        measure(&b, seconds);
+        printf("%5d  %6d %7d", (int)frame, (int)now.tested, (int)now.pressed);
+        for (int i = 0; i < 4; i++) printf("  %7.1f", 1e6 * seconds[i]);
+        printf("\n");
     }
     return 0;
 }

@@ -191,6 +191,7 @@ static void forces_are_those_of_all_pairs_projected(void **unused)
     su_stepper_start(&stepper, &pose, NULL, NULL, NULL, 0.01);
     contact.prepare(contact.self, &pose, &stepper.subspace, stepper.now, 0.01, stepper.system.load);
     for (int64_t i = 0; i < r; i++) q[i] = 2e-3 * sin(3.0 * (double)i);
+    contact.look(contact.self, q);
     double energy = contact.evaluate(contact.self, q, out, A);
     assert_true(energy > 0);
 
@@ -292,6 +293,7 @@ static void friction_is_that_of_all_pairs_projected(void **unused)
     assert_true(held > 3);
     for (int way = 0; way < 2; way++) {
         memset(out[way], 0, (size_t)lead * sizeof **out);
+        contact[way].look(contact[way].self, q);
         energy[way] = contact[way].evaluate(contact[way].self, q, out[way], NULL);
     }
     for (int64_t i = 0; i < r; i++) gripped[i] = out[1][i] - out[0][i];

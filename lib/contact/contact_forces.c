@@ -145,21 +145,28 @@ bool su_contact_grip_all(const su_contact_body *body, int64_t count, const su_co
 bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *grip, const double *y,
                           su_contact_slip *slip)
 {
-    double at[3], edge[2][3], height = 0;
+    double edge[2][3], inverse[2][2], from[3], height = 0, size = 0;
     const double *p = y + 3 * (int64_t)grip->vertex;
     *slip = (su_contact_slip){.secant = 0};
     corners_of(body, grip->vertex, grip->triangle, grip->anchor, slip->corner, slip->share);
-    if (!(grip->limit > 0) || !su_contact_foot(body, y, p, grip->triangle, at)) return false;
     const double *first = y + 3 * (int64_t)slip->corner[1];
-    for (int c = 1; c < 3; c++) at[c] -= grip->anchor[c];
-    at[0] = -at[1] - at[2]; /* from the anchor to the foot: no force is left over */
-    for (int c = 0; c < 3; c++)
-        for (int i = 0; i < 3; i++) slip->way[i] += at[c] * y[3 * (int64_t)slip->corner[c + 1] + i];
     for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)slip->corner[m + 2], first, edge[m]);
+    if (!(grip->limit > 0) || !invert_gram(2, edge, inverse)) return false;
     su_cross3(edge[0], edge[1], slip->normal);
-    double size = su_norm3(slip->way), area = su_norm3(slip->normal);
-    for (int i = 0; i < 3; i++) slip->normal[i] /= area, height += (p[i] - first[i]) * slip->normal[i];
-    for (int c = 0; c < 3; c++) slip->turn[c + 1] = height * at[c];
+    double area = su_norm3(slip->normal);
+    for (int i = 0; i < 3; i++) {
+        slip->normal[i] /= area, from[i] = p[i];
+        for (int c = 0; c < 3; c++) from[i] -= grip->anchor[c] * y[3 * (int64_t)slip->corner[c + 1] + i];
+        height += (p[i] - first[i]) * slip->normal[i];
+    }
+    su_span_plane(slip->normal, slip->axis);
+    for (int k = 0; k < 2; k++) {
+        double along[2] = {su_dot3(edge[0], slip->axis[k]), su_dot3(edge[1], slip->axis[k])}, *couple = slip->couple[k];
+        for (int m = 0; m < 2; m++) couple[m + 2] = height * (inverse[m][0] * along[0] + inverse[m][1] * along[1]);
+        couple[1] = -couple[2] - couple[3]; /* no force is left over */
+        slip->way[k] = su_dot3(from, slip->axis[k]), size += slip->way[k] * slip->way[k];
+    }
+    size = sqrt(size);
     slip->secant = grip->limit / fmax(size, grip->hold);
     slip->energy = size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * slip->secant * size * size;
     return true;
@@ -171,7 +178,8 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     su_contact_slip s;
     su_contact_grip_slip(body, grip, y, &s);
     for (int a = 0; a < 12 && f; a++)
-        f[a] = s.secant * (s.share[a / 3] * s.way[a % 3] + s.turn[a / 3] * s.normal[a % 3]);
+        f[a] = s.secant * (s.way[0] * (s.share[a / 3] * s.axis[0][a % 3] + s.couple[0][a / 3] * s.normal[a % 3]) +
+                           s.way[1] * (s.share[a / 3] * s.axis[1][a % 3] + s.couple[1][a / 3] * s.normal[a % 3]));
     for (int a = 0; a < 12 && K; a++)
         for (int b = 0; b < 12; b++)
             K[12 * a + b] =

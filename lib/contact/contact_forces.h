@@ -47,14 +47,15 @@ typedef struct su_contact_grips {
  * that. */
 bool su_contact_grip_all(const su_contact_body *body, int64_t count, const su_contact_pair *pairs, double friction,
                          double h, const double *before, su_contact_grips *grips);
-/* What a grip is at y: the way s (3) of v_p along the triangle's plane since the anchor, m, and the normal there. */
+/* What a grip is at y: the way of v_p along the triangle's plane since the anchor. */
 typedef struct su_contact_slip {
-    int32_t corner[4];        /* as those of a pair */
-    double share[4], turn[4]; /* (1, -anchor); the height times what leads from the anchor to the foot */
-    double way[3], normal[3];
-    double secant; /* N/m; the gradient on corner c is secant (share_c way + turn_c normal), its
-                    * semidefinite tangent secant share share' (x) (1 - normal normal') */
-    double energy; /* J */
+    int32_t corner[4];                    /* as those of a pair */
+    double share[4];                      /* (1, -anchor) */
+    double normal[3], axis[2][3], way[2]; /* of the plane, unit; of two directions that span it; m along these */
+    double couple[2][4]; /* the height times what leads by 1 m along each from the anchor to the foot */
+    double secant;       /* N/m; the gradient on corner c is secant sum_i way_i (share_c axis_i + couple_ic normal), its
+                          * semidefinite tangent secant share share' (x) (1 - normal normal') */
+    double energy;       /* J */
 } su_contact_slip;
 
 /* False where there is no friction; secant and energy are then 0. */

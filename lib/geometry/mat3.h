@@ -111,4 +111,15 @@ static inline double su_tet_gradients(const double *x, const int32_t tet[4], dou
     return volume;
 }
 
+/* Two unit vectors that span the plane with this unit normal. */
+static inline void su_span_plane(const double n[3], double t[2][3])
+{
+    int least = fabs(n[0]) <= fabs(n[1]) && fabs(n[0]) <= fabs(n[2]) ? 0 : fabs(n[1]) <= fabs(n[2]) ? 1 : 2;
+    double axis[3] = {least == 0, least == 1, least == 2};
+    su_cross3(n, axis, t[0]);
+    double size = su_norm3(t[0]);
+    for (int i = 0; i < 3; i++) t[0][i] /= size;
+    su_cross3(n, t[0], t[1]);
+}
+
 #endif

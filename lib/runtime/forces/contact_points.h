@@ -1,15 +1,11 @@
-/* Contact pairs of the flesh with itself in reduced coordinates: where the vertices are at q, and what pairs between
- * them add to the step's matrix and residual, a rank of one to three a pair (docs/contact.md, "In reduced motion"). */
+/* Contact of the flesh with itself in reduced coordinates: where the vertices of pairs are at q, and what their forces
+ * are there (docs/contact.md, "In reduced motion"). */
 #ifndef SU_RUNTIME_CONTACT_POINTS_H
 #define SU_RUNTIME_CONTACT_POINTS_H
 
 #include "contact/contact_forces.h"
 #include "core/error.h"
-#include "runtime/kernels/kernels.h"
 #include "runtime/step/parts.h"
-
-/* Products of so many rows are added at once, so that the matrix is read and written seldom. */
-enum { SU_CONTACT_ROWS = 64 };
 
 /* Sums over the steps of a run, for --stats. */
 typedef struct su_reduced_contact_counts {
@@ -28,16 +24,12 @@ void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, 
 
 typedef struct su_contact_points {
     int64_t n;                    /* vertices */
-    const su_contact_body *body;  /* borrowed; of these vertices: the one whose pairs respond next */
+    const su_contact_body *body;  /* borrowed; of these vertices: the one whose pairs are asked about next */
     const int32_t *place, *point; /* (n) as extra_place and extra_point of the packed model; borrowed */
     int32_t *order;               /* (n) vertices as their places rise */
     int64_t count;
-    int32_t *vertex, *chosen; /* (count) those that are asked about, as their places rise, and their places */
-    double *packed;           /* (n,3) */
-    double *row;              /* (lead) */
-    float *rows;              /* (SU_CONTACT_ROWS,lead) whose products are still to be added, the first count_rows */
-    int64_t count_rows;
-    const su_kernels *kernels;
+    int32_t *vertex, *chosen;    /* (count) those that are asked about, as their places rise, and their places */
+    double *packed;              /* (n,3) */
     const su_subspace *subspace; /* of the step at hand, as its contact was prepared */
     const void *instant;
     double *q; /* (lead) where they were looked at last, at this instant */
@@ -60,16 +52,10 @@ bool su_contact_points_look(su_contact_points *points, const double *q, double *
 void su_contact_points_add(su_contact_points *points, int64_t count, const int32_t *vertex, double *y);
 /* y (n,3) of these, as su_subspace.places says. */
 void su_contact_points_place(su_contact_points *points, const double *q, const double *state, double *y);
-/* The pairs that press, at y (n,3): out (lead) += U' dE/dy, A (NULL: not wanted) += U' H U with H semidefinite.
- * x (n,3) not NULL: linearized about y, a displacement of y - x that need not lie in the span of U: out += U'(dE/dy -
- * H (y - x)). Returns their energy, J. */
-double su_contact_points_respond(su_contact_points *points, int64_t count, const su_contact_pair *pairs,
-                                 const double *y, const double *x, double *out, double *A);
-/* Friction of pairs during a step (contact_forces.h), to the same ends. */
-double su_contact_points_hold(su_contact_points *points, int64_t count, const su_contact_grip *grips, const double *y,
-                              const double *x, double *out, double *A);
-/* The same force alone, of one pair: row (lead) = U' (its gradient per N of its size), that is -U_p n + sum beta U_i n.
- */
+/* row (lead) = sum share U'axis of four vertices. */
+void su_contact_points_project(su_contact_points *points, const int32_t corner[4], const double share[4],
+                               const double axis[3], double *row);
+/* Of a pair's force: row (lead) = U' (its gradient per N of its size), that is -U_p n + sum beta U_i n. */
 void su_contact_points_row(su_contact_points *points, const su_contact_pair *pair, double *row);
 
 #endif

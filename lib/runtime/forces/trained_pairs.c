@@ -6,6 +6,7 @@
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "runtime/forces/contact_terms.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ typedef struct contact {
     double stiffness, margin, friction;
     bool allow_overlap;
     su_contact_points points;
+    su_contact_terms terms;  /* of the pairs and, aligned with them, of their friction */
     su_contact_patch *patch; /* (z) */
     uint8_t *reads;          /* (z,v) vertices that a set reads */
     uint8_t *probed;         /* (v) vertices that say where domains are */
@@ -48,7 +50,7 @@ typedef struct contact {
     su_contact_grip *grips; /* (room) their friction; no limit: none */
     double *before;         /* (v,3) where vertices were at the state reached, and (v) */
     double *known;          /* 1: of this one that is known, 0: no set that takes part there reads it */
-    int64_t count, pair_count;
+    int64_t count, pair_count, acting;
     bool prepared, left;
     bool narrow;   /* y follows q at those that are fresh alone */
     bool gripping; /* grips are of the step at hand */
@@ -296,11 +298,32 @@ static void find_twins(contact *c)
     }
 }
 
+/* The terms of all that was looked at: x as su_contact_terms_look has it. */
+static void take_terms(contact *c, const double *x)
+{
+    c->acting = 0;
+    for (int64_t i = 0; i < c->count; i++) {
+        const part *of = c->parts + i;
+        c->points.body = &c->patch[of->set].body;
+        c->acting +=
+            su_contact_terms_look(&c->terms, &c->points, of->first, size_of(c, of->set), c->pairs + of->first, c->y, x);
+        if (c->gripping)
+            su_contact_terms_grip(&c->terms, &c->points, of->first, size_of(c, of->set), c->grips + of->first, c->y, x);
+    }
+}
+
 /* ---- as a part of the stepper ---- */
 
-static void look(contact *c, const double *q)
+static int64_t look(void *self, const double *q)
 {
-    if (su_contact_points_look(&c->points, q, c->y)) touch_all(c);
+    contact *c = self;
+    double started = su_seconds();
+    if (q && c->count > 0 && su_contact_points_look(&c->points, q, c->y)) {
+        touch_all(c);
+        take_terms(c, NULL);
+    }
+    c->counts.seconds += su_seconds() - started;
+    return c->acting;
 }
 
 /* Where all vertices are at q. */
@@ -340,14 +363,17 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     (void)load;
     c->counts.before = c->counts.seconds;
     su_contact_points_enter(&c->points, instant, subspace);
-    c->prepared = h > 0, c->gripping = c->narrow = false;
+    c->prepared = h > 0, c->gripping = c->narrow = false, c->acting = 0;
     choose(c);
+    su_contact_terms_begin(&c->terms);
+    su_contact_terms_reserve(&c->terms, c->pair_count, c->friction > 0 ? c->pair_count : 0);
     if (c->count > 0) {
         su_contact_points_place(&c->points, NULL, now->subspace, c->y);
         for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);
         find_twins(c);
         touch_all(c);
         for (int64_t i = 0; i < c->count && h > 0 && c->friction > 0; i++) grip(c, c->parts + i, h);
+        take_terms(c, c->x);
         narrow(c);
     }
     c->counts.steps++, c->counts.untrained += c->left;
@@ -358,17 +384,8 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
 static double evaluate(void *self, const double *q, double *out, double *A)
 {
     contact *c = self;
-    double started = su_seconds(), energy = 0;
-    if (q) look(c, q);
-    for (int64_t i = 0; i < c->count; i++) {
-        const part *of = c->parts + i;
-        c->points.body = &c->patch[of->set].body;
-        energy += su_contact_points_respond(&c->points, size_of(c, of->set), c->pairs + of->first, c->y,
-                                            q ? NULL : c->x, out, A);
-        if (c->gripping)
-            energy += su_contact_points_hold(&c->points, size_of(c, of->set), c->grips + of->first, c->y,
-                                             q ? NULL : c->x, out, A);
-    }
+    double started = su_seconds();
+    double energy = su_contact_terms_evaluate(&c->terms, q, out, A);
     c->counts.seconds += su_seconds() - started;
     return energy;
 }
@@ -384,13 +401,13 @@ static void start(contact *c, const void *instant, const su_subspace *subspace, 
 static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)
 {
     contact *c = self;
-    double started = su_seconds();
     if (!c->prepared) { /* a start: nothing has been looked for there */
         if (c->friction > 0) start(c, instant, subspace, reached);
         return;
     }
     c->prepared = false;
-    if (c->count > 0) look(c, reached->q);
+    if (c->friction > 0) look(c, reached->q);
+    double started = su_seconds();
     if (c->friction > 0) remember(c, reached->q);
     if (c->count == 0) return;
     su_reduced_contact_count(&c->counts, c->pair_count, c->pairs);
@@ -402,6 +419,7 @@ static void release(void *self)
 {
     contact *c = self;
     for (int64_t k = 0; c->patch && k < c->sets->z; k++) su_contact_patch_free(c->patch + k);
+    su_contact_terms_free(&c->terms);
     su_contact_points_free(&c->points);
     su_arena_free(&c->arena);
     free(c);
@@ -500,12 +518,15 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     list_all(c);
     for (int64_t k = 0; k < sets->z; k++) SU_GO(make_patch(c, k, err));
     SU_GO(su_contact_points_create(v, what->place, what->point, subspace, &c->points, err));
+    SU_GO(su_contact_terms_create(subspace, &c->terms, err));
+    if (!su_contact_terms_reserve(&c->terms, room, room)) SU_GO(su_fail(err, SU_AGAIN, "no memory for contact pairs"));
     *out = (su_contact){.self = c,
                         .state_size = c->friction > 0 ? 4 * v : 0,
                         .state = c->before,
                         .counts = &c->counts,
                         .keep = keep,
                         .prepare = prepare,
+                        .look = look,
                         .evaluate = evaluate,
                         .release = release};
 done:

@@ -131,8 +131,12 @@ typedef struct su_contact {
      * Returns how many are near: the next function is not called for its force where none is. */
     int64_t (*prepare)(void *self, const void *instant, const su_subspace *subspace, const su_state *now, double h,
                        double *load);
-    /* What near points do at q (NULL: at u*, linearized): out (lead) -= U' f, at u* with H u* too; A (NULL: not wanted)
-     * += U' H U. Returns their energy, J. */
+    /* Looks anew at q (lead): what near points do is from here on what it is there, and a function of q that costs next
+     * to nothing. q NULL: not anew. Returns how many act, or may before the next look. NULL: there is nothing to look
+     * for, `evaluate` knows all. */
+    int64_t (*look)(void *self, const double *q);
+    /* What near points do at q (NULL: linearized where they were looked at last, at first at u*, and taken at q = 0):
+     * out (lead) -= U' f; A (NULL: not wanted) += U' H U. Returns their energy, J. */
     double (*evaluate)(void *self, const double *q, double *out, double *A);
     void (*release)(void *self);
 } su_contact;

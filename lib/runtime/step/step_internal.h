@@ -13,6 +13,8 @@ double su_step_largest_square(const su_stepper *s, const su_state *a, const su_s
 /* The linearization at the turned previous state u*: [mass G + stiffness K*] q = -load - (f(u*) - stiffness K* u*) into
  * s->next->q. */
 su_step_end su_step_first_solve(su_stepper *s, const void *instant, double mass, double stiffness);
+/* Looks for contacts anew at q; NULL: not anew. Returns how many act, or may before the next look. */
+int64_t su_step_look(su_stepper *s, const double *q);
 /* Newton iterations on s->next->q, until s->iterations reaches the maximum or the residual the tolerance. damping: beta
  * / h. */
 su_step_end su_step_iterate(su_stepper *s, const void *instant, double mass, double damping, int max_iterations);
@@ -27,6 +29,8 @@ double su_step_residual(su_stepper *s, const void *instant, const double *q, dou
 /* |force| alone, for a step whose forces are known. */
 double su_step_force(su_stepper *s, const void *instant, const double *q, double mass, double damping,
                      su_tangent tangent);
+/* The same at the q of the last call of these two, after another look. */
+double su_step_contact_again(su_stepper *s, const double *q);
 /* A = mass * U'MU + (K + damping K*)(q), factored; exact where that is wanted, was evaluated and is definite, else
  * projected, which is definite but for what little a linear part may take off. residual: leaves the residual at q in
  * force, too. Spoils held. */

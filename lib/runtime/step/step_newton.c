@@ -28,12 +28,32 @@ double su_step_largest_square(const su_stepper *s, const su_state *a, const su_s
     return most < here || isnan(here) ? here : most;
 }
 
+int64_t su_step_look(su_stepper *s, const double *q)
+{
+    int64_t acting = 0;
+    for (int k = 0; k < s->contacts; k++)
+        if (s->near[k] > 0 && s->contact[k].look) acting += s->contact[k].look(s->contact[k].self, q);
+    return acting;
+}
+
 /* What near points of the contacts do; nothing where none is near. */
 static double add_contacts(su_stepper *s, const double *q, double *out, double *A)
 {
     double energy = 0;
     for (int k = 0; k < s->contacts; k++)
         if (s->near[k] > 0) energy += s->contact[k].evaluate(s->contact[k].self, q, out, A);
+    return energy;
+}
+
+/* contact = their force at q, force += it, *size += its norm (NULL: not wanted). Returns their energy. */
+static double add_contact_force(su_stepper *s, const double *q, double *size)
+{
+    su_step_system *y = &s->system;
+    if (s->near_any == 0) return 0;
+    memset(y->contact, 0, (size_t)s->subspace.lead * sizeof *y->contact);
+    double energy = add_contacts(s, q, y->contact, NULL);
+    for (int64_t k = 0; k < s->subspace.r; k++) y->force[k] += y->contact[k];
+    if (size) *size += su_norm(s->subspace.r, y->contact);
     return energy;
 }
 
@@ -82,13 +102,8 @@ double su_step_residual(su_stepper *s, const void *instant, const double *q, dou
         *potential =
             force->energy(force->self, instant, &at) + 0.5 * mass * su_dot(r, q, y->held) + su_dot(r, q, y->load);
     size += sqrt(inertia);
-    if (s->near_any > 0) {
-        memset(y->contact, 0, bytes);
-        double energy = add_contacts(s, q, y->contact, NULL);
-        if (potential) *potential += energy;
-        for (int64_t k = 0; k < r; k++) y->force[k] += y->contact[k];
-        size += su_norm(r, y->contact);
-    }
+    double energy = add_contact_force(s, q, &size);
+    if (potential) *potential += energy;
     return su_norm(r, y->force) / fmax(size + su_norm(r, y->load) * LOAD_FLOOR, DBL_MIN);
 }
 
@@ -103,7 +118,15 @@ double su_step_force(su_stepper *s, const void *instant, const double *q, double
     memset(y->force, 0, (size_t)s->subspace.lead * sizeof *y->force);
     force->add_force(force->self, instant, &at, y->force);
     add_inertia_force(s, instant, q, mass, NULL);
-    add_contacts(s, q, y->force, NULL);
+    add_contact_force(s, q, NULL);
+    return su_norm(s->subspace.r, y->force);
+}
+
+double su_step_contact_again(su_stepper *s, const double *q)
+{
+    su_step_system *y = &s->system;
+    for (int64_t k = 0; k < s->subspace.r; k++) y->force[k] -= y->contact[k];
+    add_contact_force(s, q, NULL);
     return su_norm(s->subspace.r, y->force);
 }
 
@@ -141,6 +164,7 @@ static su_step_end plain_solves(su_stepper *s, const void *instant, double mass,
     double *q = s->next->q;
     const su_force_at at = {.q = q, .from = s->now->q, .damping = damping, .tangent = SU_TANGENT_EXACT};
     while (s->iterations < solves) {
+        su_step_look(s, q);
         if (!s->force.evaluate(s->force.self, instant, &at)) return SU_STEP_NOT_FINITE;
         if (!su_step_factor(s, instant, q, mass, damping, true, true)) return SU_STEP_NOT_DEFINITE;
         su_step_substitute(s, s->system.force);
@@ -164,8 +188,9 @@ su_step_end su_step_iterate(su_stepper *s, const void *instant, double mass, dou
     su_step_system *y = &s->system;
     size_t bytes = (size_t)s->subspace.lead * sizeof(double);
     if (s->settings.tolerance == 0) return plain_solves(s, instant, mass, damping, max_iterations);
-    double *q = s->next->q, now = su_step_residual(s, instant, q, mass, damping, NULL, true);
-    s->residual = now;
+    double *q = s->next->q;
+    su_step_look(s, q);
+    double now = s->residual = su_step_residual(s, instant, q, mass, damping, NULL, true);
     while (s->iterations < max_iterations && now > s->settings.tolerance) {
         bool last = ++s->iterations == max_iterations;
         if (!su_step_factor(s, instant, q, mass, damping, true, false)) return SU_STEP_NOT_DEFINITE;
@@ -179,7 +204,7 @@ su_step_end su_step_iterate(su_stepper *s, const void *instant, double mass, dou
         }
         if (!(then < now)) break; /* rounding: no further descent */
         memcpy(q, y->trial, bytes);
-        now = then;
+        now = su_step_look(s, q) > 0 ? su_step_residual(s, instant, q, mass, damping, NULL, !last) : then;
         s->residual = now;
     }
     return isfinite(now) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
@@ -231,7 +256,7 @@ static su_step_end minimize(su_stepper *s, const void *instant, double mass, dou
         }
         if (halvings == HALVINGS) break;
         memcpy(q, y->trial, bytes);
-        here = there;
+        if (su_step_look(s, q) > 0) now = su_step_residual(s, instant, q, mass, damping, NULL, false);
     }
     now = su_step_residual(s, instant, q, mass, damping, NULL, false);
     s->residual = now;
