@@ -42,12 +42,13 @@ typedef struct fixture {
     su_sim_settings settings;
     double friction;
     bool allow; /* what the rest shape has overlapping is free of force */
+    bool kept;  /* steps as bakes have them, with a factor that is kept */
 } fixture;
 
 static void fixture_create(fixture *f, int modes)
 {
     su_error err = {0};
-    f->friction = 0, f->allow = false;
+    f->friction = 0, f->allow = f->kept = false;
     scene_create(&f->s, 16, 2, 2, 3, angles, FRAMES, FPS, roll, 0, NULL);
     reduced_options options = {.r = modes, .regions = 1, .stride = 1, .one = true};
     reduced_create(&f->r, &f->s, &options);
@@ -99,8 +100,11 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
     su_contact contact;
     su_runtime_model few = {0};
     const su_runtime_model *model = &f->all;
-    const su_step_settings step = {
-        .alpha = f->settings.alpha, .beta = f->settings.beta, .stiffness = 1, .newton = 30, .tolerance = 1e-6};
+    const su_step_settings step = {.alpha = f->settings.alpha,
+                                   .beta = f->settings.beta,
+                                   .stiffness = 1,
+                                   .newton = f->kept ? 0 : 30,
+                                   .tolerance = f->kept ? SU_STEP_TOLERANCE : 1e-6};
     if (sets) {
         assert_int_equal(su_runtime_model_create(&f->r.model, SU_COROTATED, sets->v, sets->vertices, &few, &err),
                          SU_OK);
@@ -224,6 +228,21 @@ static void forces_are_those_of_all_pairs_projected(void **unused)
     for (int64_t i = 0; i < r; i++)
         for (int64_t j = i; j < r; j++) curve += (i == j ? 1 : 2) * A[i * lead + j] * cos((double)i) * cos((double)j);
     assert_true(curve > 0);
+
+    /* farther along it the model that the look made is off by much less than what has changed */
+    double change = 0, off = 0;
+    memset(moved, 0, (size_t)lead * sizeof *moved);
+    for (int64_t i = 0; i < r; i++) moved[i] = q[i] + 1e-4 * cos((double)i);
+    double *model = other, *exact = there;
+    memset(model, 0, (size_t)lead * sizeof *model), memset(exact, 0, (size_t)lead * sizeof *exact);
+    contact.evaluate(contact.self, moved, model, NULL);
+    contact.look(contact.self, moved);
+    contact.evaluate(contact.self, moved, exact, NULL);
+    for (int64_t i = 0; i < r; i++)
+        change += (exact[i] - out[i]) * (exact[i] - out[i]), off += (exact[i] - model[i]) * (exact[i] - model[i]);
+    print_message("the force changes by %.3g of itself, its model by %.3g of that less or more\n", sqrt(change) / size,
+                  sqrt(off / change));
+    assert_true(change > 0 && sqrt(off) < 0.5 * sqrt(change));
 
     su_contact_finder_free(finder);
     su_contact_body_free(&body);
@@ -555,6 +574,38 @@ static void largest_set_free(su_pair_sets *sets)
     free(sets->pair_tet), free(sets->triangles), free(sets->tets), free(sets->tet_triangle);
 }
 
+/* Steps as bakes have them look for contacts a few times each, and end where solves to a hundredth of their tolerance
+ * that look every time do. */
+static void a_step_looks_seldom(void **unused)
+{
+    fixture f;
+    su_pair_sets sets;
+    su_contact_trained report;
+    su_reduced_contact_counts counts[2];
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    double *off = play(&f, NULL, true, 1, 1, NULL, NULL);
+    for (int few = 0; few < 2; few++) {
+        double *q[2], difference = 0, effect = 0;
+        for (int kept = 0; kept < 2; kept++) {
+            f.kept = kept;
+            q[kept] = play(&f, few ? &sets : NULL, false, 1, 1, counts + kept, NULL);
+        }
+        for (int64_t i = 0; i < FRAMES * f.r.model.r; i++)
+            difference += (q[0][i] - q[1][i]) * (q[0][i] - q[1][i]), effect += (q[0][i] - off[i]) * (q[0][i] - off[i]);
+        double looks = (double)counts[1].searches / (double)counts[1].steps;
+        print_message("%s: %.2g looks a step; contact %.3g, steps of bakes are off by %.3g\n",
+                      few ? "trained pairs" : "every pair", looks, sqrt(effect), sqrt(difference));
+        assert_true(counts[1].most_pressed > 3 && looks < 4);
+        assert_true(sqrt(difference) < 0.05 * sqrt(effect));
+        free(q[0]), free(q[1]);
+    }
+    su_pair_sets_free(&sets);
+    free(off);
+    fixture_free(&f);
+}
+
 /* Two sets that say the same share what one of them exerts, and each vertex takes one way. */
 static void a_vertex_of_two_sets_takes_one_way(void **unused)
 {
@@ -712,6 +763,7 @@ int main(void)
         cmocka_unit_test(forces_of_contact_add_up_to_nothing),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
+        cmocka_unit_test(a_step_looks_seldom),
         cmocka_unit_test(a_vertex_of_two_sets_takes_one_way),
         cmocka_unit_test(trained_pairs_leave_the_rig_alone),
         cmocka_unit_test(trained_pairs_hold),
