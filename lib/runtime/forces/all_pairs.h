@@ -21,8 +21,8 @@ typedef struct su_all_pairs {
 /* subspace: with places. */
 su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subspace, su_contact *out, su_error *err);
 
-/* Of such a contact: the pairs at the state that the last step reached, and what to make rows of them with. Borrowed.
- */
+/* Of such a contact: the pairs of the last step as they were looked at last, at y (n,3) m of the rest positions x, and
+ * what to make rows of them with. All is borrowed until the next step. */
 int64_t su_all_pairs_met(const su_contact *contact, const su_contact_pair **pairs, su_contact_points **points,
                          const double **y, const double **x);
 

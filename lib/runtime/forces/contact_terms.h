@@ -45,14 +45,15 @@ typedef struct su_contact_terms {
 su_status su_contact_terms_create(const su_subspace *subspace, su_contact_terms *out, su_error *err);
 void su_contact_terms_free(su_contact_terms *terms);
 
-/* None, of so many pairs and grips from here on. */
+/* A step begins: there are none. */
 void su_contact_terms_begin(su_contact_terms *terms);
-/* There are so many of both in all; what was set stays. False where there is no memory for that. */
+/* There are so many pairs and grips in all from here on; what was looked at stays. False where there is no memory for
+ * more than ever. */
 bool su_contact_terms_reserve(su_contact_terms *terms, int64_t count, int64_t grips);
 
 /* The terms from number `first` on are those of pairs (count), looked at y (n,3): at the points' own q, or with x (n,3)
- * not NULL at a displacement y - x that need not lie in the span of U. A pair that has come
- * out stays the plane that it was: without it the flesh would come back, and take turns. Returns how many there are. */
+ * not NULL at a displacement y - x that need not lie in the span of U. A pair that has come out stays the plane that it
+ * was: without it the flesh would come back, and take turns. Returns how many there are. */
 int64_t su_contact_terms_look(su_contact_terms *terms, su_contact_points *points, int64_t first, int64_t count,
                               const su_contact_pair *pairs, const double *y, const double *x);
 /* The same of their friction during a step. */

@@ -20,7 +20,7 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
                                   su_error *err);
 /* From the next step on. */
 void su_trained_pairs_set_friction(su_contact *contact, double friction);
-/* Of the last step. */
+/* Of the last step, where its pairs were looked at last. */
 typedef struct su_trained_pairs_now {
     int64_t tested, pressed;
     double deepest; /* m, beyond what is allowed */
