@@ -118,11 +118,12 @@ static bool find_way(const su_contact_patch *patch, const double *y, int32_t tet
     return su_contact_way(&patch->body, y, bary, pair);
 }
 
-void su_contact_patch_look(const su_contact_patch *patch, const double *y, su_contact_pair *pair)
+bool su_contact_patch_look(const su_contact_patch *patch, const double *y, su_contact_pair *pair)
 {
     double bary[4];
     int32_t tet = pair->tet;
-    bool found = walk(patch, y, pair->vertex, &tet, bary) && find_way(patch, y, tet, bary, pair);
-    if (!found || at_rim(patch, pair)) pair->depth = 0;
+    bool inside = walk(patch, y, pair->vertex, &tet, bary);
+    if (!inside || !find_way(patch, y, tet, bary, pair) || at_rim(patch, pair)) pair->depth = 0;
     pair->tet = tet;
+    return inside;
 }

@@ -28,7 +28,7 @@ void su_contact_patch_free(su_contact_patch *patch);
 
 /* The pair's way at y (n,3), as su_contact_find has it, looked for from pair->tet on: depth 0 where no tet of the patch
  * holds its vertex, or where its way ends at the rim of the patch, since the surface goes on there and nobody knows
- * where. pair->tet is then where the search ended: the next one begins there. */
-void su_contact_patch_look(const su_contact_patch *patch, const double *y, su_contact_pair *pair);
+ * where. pair->tet is then where the search ended: the next one begins there. Does a tet hold the vertex? */
+bool su_contact_patch_look(const su_contact_patch *patch, const double *y, su_contact_pair *pair);
 
 #endif

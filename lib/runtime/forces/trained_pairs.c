@@ -46,6 +46,7 @@ typedef struct contact {
     part *parts;            /* (NEAREST s) of this step */
     su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
     int32_t *twin;          /* (room) the pair of the same vertex in the set before, of the same domains; -1: none */
+    uint8_t *inside;        /* (room) did a tet hold its vertex there? */
     int32_t *pair_of;       /* (v) scratch, -1 and left so */
     su_contact_grip *grips; /* (room) their friction; no limit: none */
     double *before;         /* (v,3) where vertices were at the state reached, and (v) */
@@ -214,11 +215,13 @@ static int64_t need(contact *c, int vertices, const int32_t *vertex, int64_t cou
     return count;
 }
 
-/* The vertices that say where a look ends: its own, the corners of the tet, those of the triangle and of all around. */
+/* The vertices that say where a look ends: its own and the corners of the tet; of a vertex inside those of the triangle
+ * and of all around, too. */
 static int64_t need_pair(contact *c, const su_contact_body *body, const su_contact_pair *pair, int64_t count)
 {
     count = need(c, 1, &pair->vertex, count);
     count = need(c, 4, body->tets + 4 * (int64_t)pair->tet, count);
+    if (!c->inside[pair - c->pairs]) return count;
     count = need(c, 3, body->surface + 3 * (int64_t)pair->triangle, count);
     for (int64_t k = body->beside_start[pair->triangle]; k < body->beside_start[pair->triangle + 1]; k++)
         count = need(c, 3, body->surface + 3 * (int64_t)body->beside[k], count);
@@ -239,9 +242,12 @@ static void narrow(contact *c)
 
 static void touch(contact *c, const su_contact_patch *patch, su_contact_pair *pair)
 {
+    uint8_t *inside = c->inside + (pair - c->pairs);
     for (;;) {
-        su_contact_patch_look(patch, c->y, pair);
-        int64_t count = c->narrow ? need_pair(c, &patch->body, pair, 0) : 0;
+        int32_t tet = pair->tet, triangle = pair->triangle, was = *inside;
+        *inside = su_contact_patch_look(patch, c->y, pair);
+        bool stays = pair->tet == tet && (!*inside || (was && pair->triangle == triangle));
+        int64_t count = c->narrow && !stays ? need_pair(c, &patch->body, pair, 0) : 0;
         if (count == 0) break; /* it ends among places that are known */
         su_contact_points_add(&c->points, count, c->stale, c->y);
     }
@@ -256,7 +262,7 @@ static void touch_all(contact *c)
         for (int64_t k = 0; k < size_of(c, c->parts[n].set); k++, pair++) {
             int32_t twin = c->twin[pair - c->pairs];
             if (twin >= 0 && c->pairs[twin].depth > 0)
-                pair->depth = 0;
+                pair->depth = 0, c->inside[pair - c->pairs] = false;
             else
                 touch(c, c->patch + c->parts[n].set, pair);
         }
@@ -509,7 +515,8 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
                       SU_WANT(c->ends, 4 * sets->z), SU_WANT(c->lists, sets->p + 3 * sets->k),
                       SU_WANT(c->neutral, 3 * v), SU_WANT(c->x, 3 * v), SU_WANT(c->y, 3 * v), SU_WANT(c->at, sets->c3),
                       SU_WANT(c->parts, NEAREST * sets->s), SU_WANT(c->pairs, room), SU_WANT(c->grips, room),
-                      SU_WANT(c->twin, room), SU_WANT(c->pair_of, v), SU_WANT(c->before, 4 * v)));
+                      SU_WANT(c->twin, room), SU_WANT(c->inside, room), SU_WANT(c->pair_of, v),
+                      SU_WANT(c->before, 4 * v)));
     c->known = c->before + 3 * v;
     for (int64_t i = 0; i < v; i++) c->pair_of[i] = -1;
 
