@@ -148,10 +148,11 @@ bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *gr
     double edge[2][3], inverse[2][2], from[3], height = 0, size = 0;
     const double *p = y + 3 * (int64_t)grip->vertex;
     *slip = (su_contact_slip){.secant = 0};
+    if (!(grip->limit > 0)) return false;
     corners_of(body, grip->vertex, grip->triangle, grip->anchor, slip->corner, slip->share);
     const double *first = y + 3 * (int64_t)slip->corner[1];
     for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)slip->corner[m + 2], first, edge[m]);
-    if (!(grip->limit > 0) || !invert_gram(2, edge, inverse)) return false;
+    if (!invert_gram(2, edge, inverse)) return false;
     su_cross3(edge[0], edge[1], slip->normal);
     double area = su_norm3(slip->normal);
     for (int i = 0; i < 3; i++) {
@@ -166,9 +167,7 @@ bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *gr
         couple[1] = -couple[2] - couple[3]; /* no force is left over */
         slip->way[k] = su_dot3(from, slip->axis[k]), size += slip->way[k] * slip->way[k];
     }
-    size = sqrt(size);
-    slip->secant = grip->limit / fmax(size, grip->hold);
-    slip->energy = size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * slip->secant * size * size;
+    slip->energy = su_contact_slip_energy(grip->limit, grip->hold, sqrt(size), &slip->secant);
     return true;
 }
 

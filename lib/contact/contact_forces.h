@@ -58,6 +58,13 @@ typedef struct su_contact_slip {
     double energy;       /* J */
 } su_contact_slip;
 
+/* The energy of a slip of this size, J, and its derivative over the size, *secant, N/m: phi above. */
+static inline double su_contact_slip_energy(double limit, double hold, double size, double *secant)
+{
+    *secant = limit / (size > hold ? size : hold);
+    return size > hold ? limit * (size - 0.5 * hold) : 0.5 * *secant * size * size;
+}
+
 /* False where there is no friction; secant and energy are then 0. */
 bool su_contact_grip_slip(const su_contact_body *body, const su_contact_grip *grip, const double *y,
                           su_contact_slip *slip);

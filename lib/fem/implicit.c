@@ -21,7 +21,7 @@
 
 struct su_implicit {
     su_elastic *body;
-    su_cholesky *factor;
+    su_cholesky *factor; /* NULL before the first */
     su_cholesky_half *neutral;
     su_cholesky_half *recent;   /* the last system's that had to have one; NULL: none so far */
     double *recent_turn;        /* (n,4) R_v of its pose */
@@ -30,6 +30,7 @@ struct su_implicit {
     su_sparse_product *product; /* by K_d, and by what is solved */
     su_sparse damping;          /* K_d */
     su_sparse matrix;
+    bool factored; /* `factor` is that of `matrix` */
     su_arena arena;
     double *y, *force, *pressing;                   /* (n,3): positions; elastic forces; those of contact */
     double *residual, *direction, *offset, *damped; /* (3 free) */
@@ -241,7 +242,9 @@ static void add_inertia(su_implicit *s, double h, double alpha, double beta)
 static su_status factorize(su_implicit *s, su_error *err)
 {
     if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));
-    return su_cholesky_factorize(s->factor, &s->matrix, err);
+    SU_TRY(su_cholesky_factorize(s->factor, &s->matrix, err));
+    s->factored = true;
+    return SU_OK;
 }
 
 su_status su_implicit_precondition(su_implicit *s, const double *y, double h, double alpha, double beta, su_error *err)
@@ -294,13 +297,6 @@ void su_implicit_admit(su_implicit *s, double *u)
         memcpy(u + 3 * (int64_t)s->body->free_vertex[f], s->offset + 3 * f, 3 * sizeof *u);
 }
 
-/* The stiffness now in s->matrix becomes the matrix of the step. */
-static void complete_matrix(su_implicit *s, const su_implicit_step *step)
-{
-    add_inertia(s, step->h, step->alpha, step->beta);
-    add_load_matrix(s, step->loads);
-}
-
 /* direction = A^-1 residual for the matrix now in s->matrix. SU_NUMERICS where that is not definite; exact: it may be
  * so, and what conjugate gradients find of that needs no factorization to confirm it. */
 static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool exact, su_implicit_result *result,
@@ -325,13 +321,13 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
         return SU_OK;
     if (exact && s->turned && su_turned_solver_indefinite(s->turned))
         return su_fail(err, SU_NUMERICS, "matrix not positive definite");
-    result->factorizations++;
-    su_cholesky *factor = NULL;
-    if (!beside) {
+    su_cholesky *factor = s->factor;
+    if (beside || !s->factored) result->factorizations++;
+    if (!beside && !s->factored) {
         SU_TRY(factorize(s, err));
         SU_TRY(keep_factor(s, step->turn, err));
         factor = s->factor;
-    } else {
+    } else if (beside) {
         if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));
         SU_TRY(su_self_contact_factorize(step->contact, A, s->factor, &factor, err));
     }
@@ -341,27 +337,31 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
 
 typedef enum tangent { CARRIED, EXACT, PROJECTED, SAME } tangent;
 
-/* The direction of a Newton step at u: with K_d, K exact or projected there, or the matrix of the direction before. An
- * exact one that is not definite is refused, and *wanted then is PROJECTED. */
+/* s->matrix: that of the step at u with K_d, K exact or projected there, or as it is. */
+static void assemble(su_implicit *s, const su_implicit_step *step, const double *u, tangent wanted)
+{
+    if (wanted == SAME) return;
+    if (wanted == CARRIED) {
+        memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
+    } else {
+        place(s, step, u);
+        su_elastic_stiffness(s->body, s->y, wanted == PROJECTED, &s->matrix, s->threads);
+    }
+    add_inertia(s, step->h, step->alpha, step->beta);
+    add_load_matrix(s, step->loads);
+    s->factored = false;
+}
+
+/* The direction of a Newton step at u. An exact matrix that is not definite is refused, and *wanted then is PROJECTED.
+ */
 static su_status find_direction(su_implicit *s, const su_implicit_step *step, const double *u, tangent *wanted,
                                 su_implicit_result *result, su_error *err)
 {
-    if (*wanted == CARRIED) {
-        memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
-        complete_matrix(s, step);
-    }
-    if (*wanted == CARRIED || *wanted == SAME) return solve_linear(s, step, false, result, err);
-    place(s, step, u);
-    if (*wanted == EXACT) {
-        su_elastic_stiffness(s->body, s->y, false, &s->matrix, s->threads);
-        complete_matrix(s, step);
-        su_status status = solve_linear(s, step, true, result, err);
-        if (status != SU_NUMERICS) return status; /* solved, or no memory */
-        *wanted = PROJECTED;
-    }
-    su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
-    complete_matrix(s, step);
-    return solve_linear(s, step, false, result, err);
+    assemble(s, step, u, *wanted);
+    su_status status = solve_linear(s, step, *wanted == EXACT, result, err);
+    if (*wanted != EXACT || status != SU_NUMERICS) return status;
+    *wanted = PROJECTED;
+    return find_direction(s, step, u, wanted, result, err);
 }
 
 static void move(const su_implicit *s, const double *u, double length, double *out)

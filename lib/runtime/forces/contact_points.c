@@ -21,7 +21,7 @@ void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, 
 su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_t *point, const su_subspace *subspace,
                                    su_contact_points *out, su_error *err)
 {
-    su_contact_points p = {.n = n, .place = place, .point = point, .r = subspace->r, .lead = subspace->lead};
+    su_contact_points p = {.n = n, .place = place, .point = point, .lead = subspace->lead};
     int32_t *pair = NULL;
     su_status status;
     SU_GO(SU_TAKE_ALL(&p.arena, "contact", err, SU_WANT(p.order, n), SU_WANT(p.vertex, n), SU_WANT(p.chosen, n),

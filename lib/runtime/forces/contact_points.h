@@ -11,15 +11,15 @@
 typedef struct su_reduced_contact_counts {
     int64_t steps;            /* that were prepared */
     int64_t searches, tested; /* times that pairs were looked for, vertices looked at then */
-    int64_t pressed;          /* pairs with a force, at the states reached */
+    int64_t pressed;          /* pairs with a force, where each step looked last */
     int64_t most_pressed;
     int64_t untrained;            /* steps that left what pair sets were trained on */
-    double deepest;               /* beyond what is allowed, at states reached, m */
+    double deepest;               /* beyond what is allowed, where steps looked last, m */
     double seconds, most_seconds; /* of all that; of the dearest step */
     double before;                /* seconds when the step at hand began */
 } su_reduced_contact_counts;
 
-/* Adds what presses at a state reached. */
+/* Adds what presses where a step looked last. */
 void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, const su_contact_pair *pairs);
 
 typedef struct su_contact_points {
@@ -34,7 +34,7 @@ typedef struct su_contact_points {
     const void *instant;
     double *q; /* (lead) where they were looked at last, at this instant */
     bool at_q;
-    int64_t r, lead;
+    int64_t lead;
     su_arena arena;
 } su_contact_points;
 

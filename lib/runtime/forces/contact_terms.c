@@ -35,6 +35,8 @@ void su_contact_terms_free(su_contact_terms *t)
 
 void su_contact_terms_begin(su_contact_terms *t) { t->count = t->grip_count = 0; }
 
+static int64_t grown(int64_t room, int64_t count) { return count > 2 * room ? count : 2 * room; }
+
 static bool grow(void **array, int64_t count, size_t size)
 {
     void *larger = realloc(*array, (size_t)count * size);
@@ -46,15 +48,16 @@ bool su_contact_terms_reserve(su_contact_terms *t, int64_t count, int64_t grips)
 {
     size_t row = (size_t)t->lead * sizeof(float);
     if (count > t->room) {
-        if (!grow((void **)&t->terms, 2 * count, sizeof *t->terms) ||
-            !grow((void **)&t->rows, 2 * count, DIRECTIONS * row))
+        int64_t room = grown(t->room, count);
+        if (!grow((void **)&t->terms, room, sizeof *t->terms) || !grow((void **)&t->rows, room, DIRECTIONS * row))
             return false;
-        t->room = 2 * count;
+        t->room = room;
     }
     if (grips > t->grip_room) {
-        if (!grow((void **)&t->grips, 2 * grips, sizeof *t->grips) || !grow((void **)&t->grip_rows, 2 * grips, 2 * row))
+        int64_t room = grown(t->grip_room, grips);
+        if (!grow((void **)&t->grips, room, sizeof *t->grips) || !grow((void **)&t->grip_rows, room, 2 * row))
             return false;
-        t->grip_room = 2 * grips;
+        t->grip_room = room;
     }
     if (count > t->count) memset(t->terms + t->count, 0, (size_t)(count - t->count) * sizeof *t->terms);
     if (grips > t->grip_count) memset(t->grips + t->grip_count, 0, (size_t)(grips - t->grip_count) * sizeof *t->grips);
@@ -91,6 +94,7 @@ static double add_row(su_contact_terms *t, su_contact_points *p, const int32_t c
     return sum;
 }
 
+/* The same row alone. */
 static double take_row(su_contact_terms *t, su_contact_points *p, const int32_t corner[4], const double share[4],
                        const double axis[3], const double *y, const double *x, float *row)
 {
@@ -215,13 +219,14 @@ static double hold(su_contact_terms *t, int64_t at, const double *q, double *out
     const float *row = t->grip_rows + 2 * at * t->lead;
     double way[2];
     for (int i = 0; i < 2; i++) way[i] = grip->way[i] + (q ? dot(t->lead, row + i * t->lead, q) : 0);
-    double size = sqrt(way[0] * way[0] + way[1] * way[1]);
-    double secant = q ? grip->limit / fmax(size, grip->hold) : grip->secant;
+    double secant, size = sqrt(way[0] * way[0] + way[1] * way[1]);
+    double energy = su_contact_slip_energy(grip->limit, grip->hold, size, &secant);
+    if (!q) secant = grip->secant;
     for (int i = 0; i < 2; i++) {
         add(t->r, secant * way[i], row + i * t->lead, out);
         if (A) add_product(t, secant, row + i * t->lead, A);
     }
-    return size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * secant * size * size;
+    return energy;
 }
 
 double su_contact_terms_evaluate(su_contact_terms *t, const double *q, double *out, double *A)

@@ -372,7 +372,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     c->prepared = h > 0, c->gripping = c->narrow = false, c->acting = 0;
     choose(c);
     su_contact_terms_begin(&c->terms);
-    su_contact_terms_reserve(&c->terms, c->pair_count, c->friction > 0 ? c->pair_count : 0);
+    su_contact_terms_reserve(&c->terms, c->pair_count, c->friction > 0 ? c->pair_count : 0); /* there is room */
     if (c->count > 0) {
         su_contact_points_place(&c->points, NULL, now->subspace, c->y);
         for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);

@@ -128,7 +128,7 @@ typedef struct su_contact {
     /* Where the points are, at the state reached. */
     void (*keep)(void *self, const void *instant, const su_subspace *subspace, const su_state *reached);
     /* At u*: finds the points that are near something; what acts on the others is added to load (lead). h = 0: static.
-     * Returns how many are near: the next function is not called for its force where none is. */
+     * Returns how many are near: the next two are not called where none is. */
     int64_t (*prepare)(void *self, const void *instant, const su_subspace *subspace, const su_state *now, double h,
                        double *load);
     /* Looks anew at q (lead): what near points do is from here on what it is there, and a function of q that costs next

@@ -63,7 +63,7 @@ static su_step_end approach(su_stepper *s, const void *instant, double mass, dou
         y->kept = then <= SLOW * at->now && ++at->here < MOST; /* false for what is not finite, too */
         if (y->kept)
             su_secant_pairs_add(&y->pairs, -1, y->direction, y->last, y->force);
-        else if (!isfinite(su_step_force(s, instant, q, mass, damping, SU_TANGENT_EXACT)))
+        else if (s->residual > aim && !isfinite(su_step_force(s, instant, q, mass, damping, SU_TANGENT_EXACT)))
             return SU_STEP_NOT_FINITE;
         at->now = then;
     }
